@@ -1,0 +1,32 @@
+# `make demo` verifies the theory at quick size; `make test` runs every check. Both set up .venv first and are idempotent.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test full lint figures clean
+
+demo: $(STAMP)
+	$(BIN)/pathlines verify --report pathlines-report.html
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not slow"
+
+full: $(STAMP)
+	$(BIN)/pathlines verify --full --report pathlines-report-full.html
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pathlines needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,22 @@
+"""Softmax attention (SA)."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pathlines.attention.kind import ATTENTIONS, Attention
+
+
+@ATTENTIONS.add("softmax")
+class Softmax(Attention):
+    """a_ij = m_j e^{s_ij} / Z_i, Z_i = Σ_k m_k e^{s_ik}; rows sum to one, the self term j = i is included."""
+
+    def normalise(
+        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        """The row maximum is subtracted first, so no score overflows."""
+        top = jnp.max(scores, axis=-1, keepdims=True)
+        raw = masses * jnp.exp(scores - top)
+        total = jnp.sum(raw, axis=-1, keepdims=True)
+        return raw / total, (top + jnp.log(total))[..., 0]

@@ -1,0 +1,26 @@
+"""Unnormalised attention (USA)."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pathlines.attention.kind import ATTENTIONS, Attention
+
+
+@ATTENTIONS.add("unnormalised")
+class Unnormalised(Attention):
+    """a_ij = m_j e^{s_ij - shift}: the partition function of softmax replaced by a constant.
+
+    ``shift = 0`` is the kernel e^{β<x,y>} as printed; ``shift = β`` is the scaled kernel e^{β(<x,y>-1)}, which never
+    overflows and runs e^β times slower: t_scaled = e^β t_printed.
+    """
+
+    shift: Array = 0.0  # type: ignore[assignment]
+
+    def normalise(
+        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        """No row coupling."""
+        shift = jnp.asarray(self.shift, scores.dtype)
+        return masses * jnp.exp(scores - shift), jnp.full(scores.shape[:-1], shift)

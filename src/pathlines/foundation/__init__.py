@@ -1,0 +1,1 @@
+"""What every room stands on: errors a user can act on, citations, registries, precision."""

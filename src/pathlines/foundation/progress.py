@@ -1,0 +1,46 @@
+"""A progress bar for anything over two seconds, and silence for the rest."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+PATIENCE = 2.0
+
+
+class Progress:
+    """``with Progress("label", total) as bar: bar.update(done)``: drawn on a terminal's stderr once two seconds passed."""
+
+    def __init__(self, label: str, total: float, *, show: bool | None = None) -> None:
+        self._label, self._total = label, total
+        self._show = sys.stderr.isatty() if show is None else show
+        self._began = time.monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: float, note: str = "") -> None:
+        """Say how much is done, out of ``total``."""
+        if not self._show or (self._bar is None and time.monotonic() - self._began < PATIENCE):
+            return
+        if self._bar is None:
+            self._open()
+        self._bar.update(self._task, completed=done, description=f"{self._label} {note}".rstrip())
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task(self._label, total=self._total)

@@ -1,0 +1,84 @@
+"""Named entries that arrive as one file and one registration."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Generic, TypeVar
+
+from pathlines.foundation.errors import ArgumentError, UnknownNameError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A name -> entry table that fills itself from the files of one package.
+
+    The package is imported file by file on first use, so dropping a file into the folder is all that is needed to add
+    an entry; files outside the tree register by being imported (``pathlines --load FILE``).
+    """
+
+    def __init__(self, noun: str, package: str) -> None:
+        self.noun = noun
+        self._package = package
+        self._entries: dict[str, T] = {}
+        self._filled = False
+
+    def register(self, name: str, entry: T) -> T:
+        """Add an entry; a name can be taken once."""
+        if name in self._entries:
+            raise ArgumentError(f"The {self.noun} `{name}` is registered already; choose another name.")
+        self._entries[name] = entry
+        return entry
+
+    def add(self, name: str) -> Callable[[T], T]:
+        """Decorate a class or function to register it under ``name``."""
+        return lambda entry: self.register(name, entry)
+
+    def _fill(self) -> None:
+        if not self._filled:
+            self._filled = True
+            discover(importlib.import_module(self._package))
+
+    def __getitem__(self, name: str) -> T:
+        self._fill()
+        if name not in self._entries:
+            raise UnknownNameError(f"There is no {self.noun} `{name}`.{self.suggestion(name)}")
+        return self._entries[name]
+
+    def suggestion(self, name: str) -> str:
+        """Return " Did you mean ...?" with the nearest names, or the list of families."""
+        lowered = {entry.lower(): entry for entry in self._entries}
+        near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+        if near:
+            return " Did you mean " + ", ".join(f"`{lowered[n]}`" for n in near) + "?"
+        return f" `pathlines list` shows all {len(self._entries)}."
+
+    def match(self, pattern: str) -> list[str]:
+        """Names that equal the pattern, start with ``pattern/``, or fit it as a glob; an empty answer is an error."""
+        names = [n for n in self if n == pattern or n.startswith(pattern.rstrip("/") + "/") or fnmatchcase(n, pattern)]
+        if not names:
+            raise UnknownNameError(f"No {self.noun} matches `{pattern}`.{self.suggestion(pattern)}")
+        return names
+
+    def __iter__(self) -> Iterator[str]:
+        self._fill()
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        self._fill()
+        return len(self._entries)
+
+    def items(self) -> list[tuple[str, T]]:
+        """All (name, entry) pairs, sorted by name."""
+        return [(name, self._entries[name]) for name in self]
+
+
+def discover(package: ModuleType) -> None:
+    """Import every module below ``package``, so that each can register what it defines."""
+    for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(info.name)

@@ -1,0 +1,10 @@
+"""Depth as time: layers, flows, ensembles, certificates."""
+
+from pathlines.integrate.ensemble import ensemble as ensemble
+from pathlines.integrate.flow import flow as flow
+from pathlines.integrate.forms import Form as Form
+from pathlines.integrate.forms import choose_form as choose_form
+from pathlines.integrate.layers import layers as layers
+from pathlines.integrate.methods import METHODS as METHODS
+from pathlines.integrate.run import Certificate as Certificate
+from pathlines.integrate.run import Run as Run

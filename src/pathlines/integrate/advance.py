@@ -1,0 +1,184 @@
+"""The inner loop: steps between recorded times, compiled once for each shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pathlines.integrate.methods import Method
+from pathlines.integrate.observe import Observable
+from pathlines.model.base import Model, Snapshot, State
+
+OK, STALLED, DIVERGED = 0, 1, 2
+
+
+class Carry(NamedTuple):
+    """Everything a run needs to continue: interrupting between calls changes no bit of the result."""
+
+    t: Array
+    state: State
+    integrals: tuple[Array, ...]
+    slope: Any
+    h: Array
+    accepted: Array
+    rejected: Array
+    off_domain: Array
+    local_error: Array
+    status: Array
+
+
+class Controls(NamedTuple):
+    """Numbers that change without recompiling: tolerances, end of the smooth piece, steps allowed in this call, whether the slope is new."""
+
+    rtol: Array
+    atol: Array
+    end: Array
+    budget: Array
+    fresh: Array
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is compiled: a method, what is recorded, and which time integrals are carried along."""
+
+    method: Method
+    record: tuple[Observable, ...]
+    accumulate: tuple[Observable, ...]
+    power: bool
+    adaptive: bool
+
+
+def _field(program: Program, model: Model, start: State, end: Array) -> Any:
+    """The drift with the integrands beside it, evaluated strictly before the end of a piece of the weights."""
+    last = jnp.nextafter(end, -jnp.inf * jnp.ones_like(end))
+
+    def field(augmented: tuple[State, tuple[Array, ...]], t: Array) -> tuple[State, tuple[Array, ...]]:
+        state, _ = augmented
+        t = jnp.minimum(t, last)
+        snapshot = Snapshot(model, state, t, start)
+        rates = tuple(o(snapshot) for o in program.accumulate)
+        if program.power:
+            rates = (*rates, model.power(state, t))
+        return model.drift(state, t), rates
+
+    return field
+
+
+def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
+    """A carry at the start of a run; a step h ≤ 0 asks ``advance`` to find one."""
+    dtype = jnp.result_type(*jax.tree.leaves(state))
+    time = jnp.asarray(t, dtype)
+    integrals = tuple(jnp.zeros((), dtype) for _ in range(len(program.accumulate) + program.power))
+    slope = (jax.tree.map(jnp.zeros_like, state), integrals)
+    zero, count = jnp.zeros((), dtype), jnp.zeros((), int)
+    return Carry(time, state, integrals, slope, jnp.asarray(h, dtype), count, count, zero, zero, count)
+
+
+def _first_step(program: Program, controls: Controls, carry: Carry, slope: State) -> Array:
+    """A first step that moves the state by one percent of its size, or less for tight tolerances."""
+    scale = _scale(controls, carry.state, carry.state)
+    size, speed = _rms(carry.state, scale), _rms(slope, scale)
+    share = jnp.maximum(controls.rtol, 1e-14) ** (1 / program.method.order)
+    return jnp.where(speed > 0, jnp.minimum(0.1 * share * size / jnp.maximum(speed, 1e-300), 1.0), 1e-3)
+
+
+def advance(
+    program: Program, model: Model, start: State, carry: Carry, times: Array, controls: Controls
+) -> tuple[Carry, Array, tuple[Array, ...]]:
+    """Step to each of ``times`` exactly and record there: (carry, which times were reached, records).
+
+    Recorded values are solver states, never interpolants, so they have the full order of the method.
+    """
+    field = _field(program, model, start, controls.end)
+    begun = carry.accepted + carry.rejected
+    here = (carry.state, carry.integrals)
+    slope = jax.lax.cond(controls.fresh, lambda: field(here, carry.t), lambda: carry.slope)
+    carry = carry._replace(slope=slope)
+    if program.adaptive:
+        carry = carry._replace(h=jnp.where(carry.h > 0, carry.h, _first_step(program, controls, carry, slope[0])))
+
+    def unfinished(c: Carry, target: Array) -> Array:
+        return (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
+
+    def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
+        c = jax.lax.while_loop(lambda c: unfinished(c, target), lambda c: _step(program, model, field, c, target, controls), c)
+        snapshot = Snapshot(model, c.state, c.t, start)
+        return c, (c.t >= target, (*(o(snapshot) for o in program.record), *c.integrals))
+
+    carry, (reached, records) = jax.lax.scan(to, carry, times)
+    return carry, reached, records
+
+
+def _step(program: Program, model: Model, field: Any, c: Carry, target: Array, controls: Controls) -> Carry:
+    remaining = target - c.t
+    lands = c.h * (1 + 1e-9) >= remaining
+    h = jnp.where(lands, remaining, c.h)
+    retract = lambda y: (model.retract(y[0]), y[1])  # noqa: E731
+    raw, slope, errors = program.method.step(field, retract, (c.state, c.integrals), c.slope, c.t, h)
+    new, integrals = retract(raw)
+    finite = jnp.isfinite(sum(jnp.sum(leaf) for leaf in jax.tree.leaves((new, slope[0]))))
+    if program.adaptive:
+        ratio, size = _error(errors, controls, c.state, new)
+        ratio = jnp.where(finite & jnp.isfinite(ratio), ratio, 1e10)
+        growth = jnp.clip(0.9 * jnp.maximum(ratio, 1e-16) ** (-1 / (program.method.error_order + 1)), 0.2, 10.0)
+        ok = ratio <= 1
+        proposal = jnp.where(ok & (h < c.h), jnp.maximum(c.h, h * growth), h * growth)
+        stalled = proposal < 8 * jnp.finfo(c.t.dtype).eps * jnp.maximum(jnp.abs(c.t), jnp.abs(target))
+        status = jnp.where(~ok & stalled, jnp.where(finite, STALLED, DIVERGED), OK)
+    else:
+        ok, proposal, size = finite, c.h, jnp.zeros_like(c.local_error)
+        status = jnp.where(finite, OK, DIVERGED)
+    off = _largest(jax.tree.map(jnp.subtract, raw[0], new), c.off_domain.dtype)
+    t = jnp.where(lands, target, c.t + h)
+    pick = lambda a, b: jax.tree.map(lambda x, y: jnp.where(ok, x, y), a, b)  # noqa: E731
+    return Carry(
+        t=jnp.where(ok, t, c.t),
+        state=pick(new, c.state),
+        integrals=pick(integrals, c.integrals),
+        slope=pick(slope, c.slope),
+        h=proposal,
+        accepted=c.accepted + ok,
+        rejected=c.rejected + ~ok,
+        off_domain=jnp.where(ok, jnp.maximum(c.off_domain, off), c.off_domain),
+        local_error=jnp.where(ok, c.local_error + size, c.local_error),
+        status=status.astype(c.status.dtype),
+    )
+
+
+def _scale(controls: Controls, x: State, y: State) -> State:
+    def one(a: Array, b: Array) -> Array:
+        size = controls.atol + controls.rtol * jnp.maximum(jnp.abs(a), jnp.abs(b))
+        return jnp.where(size > 0, size, 1.0).astype(a.dtype)
+
+    return jax.tree.map(one, x, y)
+
+
+def _rms(x: State, scale: State) -> Array:
+    """Root mean square over all entries of the state."""
+    parts = jax.tree.leaves(jax.tree.map(lambda a, s: jnp.sum((a / s) ** 2), x, scale))
+    return jnp.sqrt(sum(parts) / sum(leaf.size for leaf in jax.tree.leaves(x)))
+
+
+def _largest(x: State, dtype: Any) -> Array:
+    return jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)).astype(dtype) for leaf in jax.tree.leaves(x)]))
+
+
+def _error(errors: tuple[Any, ...], controls: Controls, x: State, y: State) -> tuple[Array, Array]:
+    """(error over tolerance, absolute size of the local error); two estimates combine as in DOP853."""
+    scale = _scale(controls, x, y)
+    first = _rms(errors[0][0], scale)
+    size = _largest(errors[0][0], controls.end.dtype)
+    if len(errors) == 1:
+        return first, size
+    second = _rms(errors[1][0], scale)
+    total = jnp.sqrt(first**2 + 0.01 * second**2)
+    share = jnp.where(total > 0, first / jnp.where(total > 0, total, 1.0), 0.0)
+    return first * share, size * share
+
+
+compiled_advance = eqx.filter_jit(advance)

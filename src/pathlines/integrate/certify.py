@@ -1,0 +1,64 @@
+"""What a run says about its own trustworthiness."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from pathlines.integrate.journey import Journey
+from pathlines.integrate.run import Certificate
+from pathlines.model.base import Model
+
+
+def certificates(model: Model, journey: Journey, data: xr.Dataset, rtol: float | None) -> tuple[Certificate, ...]:
+    """All certificates that apply; thresholds exist only for adaptive runs, where a tolerance was promised."""
+    carry = journey.carry
+    steps = int(carry.accepted)
+    slack = None if rtol is None else max(1e3 * rtol, 1e4 * float(jnp.finfo(carry.t.dtype).eps))
+    found = [
+        Certificate("accepted_steps", steps, None, None, f"{int(carry.rejected)} rejected"),
+        Certificate("off_domain", float(carry.off_domain), None, None, "distance from the domain before retraction"),
+    ]
+    if rtol is not None:
+        meaning = "sum of the local error estimates of all steps"
+        found.append(Certificate("local_error", float(carry.local_error), None, None, meaning))
+    if "dissipation_residual" in data:
+        found.append(_energy(model, data, slack))
+    found += _cross_ratios(model, journey, slack)
+    return tuple(found)
+
+
+def _energy(model: Model, data: xr.Dataset, slack: float | None) -> Certificate:
+    worst = float(np.max(np.abs(data["dissipation_residual"].values), initial=0.0))
+    identity = model.energy_identity()
+    if identity != "holds" or slack is None:
+        why = identity if identity != "holds" else "fixed step"
+        return Certificate("energy_identity", worst, None, None, f"|E(t) - E(0) - ∫D|/E_max, not asserted: {why}")
+    return Certificate("energy_identity", worst, slack, worst <= slack, "|E(t) - E(0) - ∫D|/E_max")
+
+
+def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[Certificate]:
+    """At β = 0 the flow is conformal: u_ij u_kl/(u_ik u_jl) is constant (only while the deficits keep digits)."""
+    beta = getattr(model, "beta", None)
+    if beta is None or float(beta) != 0 or model.energy_identity() != "holds":
+        return []
+    start = np.asarray(journey.posed.model.deficits(journey.posed.model.initial(journey.posed.tokens), jnp.zeros(())))
+    end = np.asarray(journey.model.deficits(journey.carry.state, journey.carry.t))
+    worst = _worst_drift(start, end)
+    if worst is None:
+        return []
+    ok = None if slack is None else worst <= 100 * slack
+    return [Certificate("cross_ratios", worst, None if slack is None else 100 * slack, ok, "relative drift, β = 0")]
+
+
+def _worst_drift(start: np.ndarray, end: np.ndarray) -> float | None:
+    changes: list[Any] = []
+    for i, j, k, m in itertools.islice(itertools.combinations(range(len(start)), 4), 64):
+        ratios = [u[i, j] * u[k, m] / (u[i, k] * u[j, m]) for u in (start, end) if u[i, k] * u[j, m] > 0]
+        if len(ratios) == 2 and ratios[0] > 0:
+            changes.append(abs(ratios[1] / ratios[0] - 1))
+    return float(max(changes)) if changes else None

@@ -1,0 +1,137 @@
+"""flow: one run of a model in continuous depth-time."""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, positive_integer
+from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.progress import Progress
+from pathlines.integrate.advance import Program
+from pathlines.integrate.certify import certificates
+from pathlines.integrate.forms import choose_form
+from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
+from pathlines.integrate.methods import METHODS, Method
+from pathlines.integrate.observe import Observable, checked_observables, positions
+from pathlines.integrate.run import Run, describe, provenance
+from pathlines.model.base import Model
+
+Recorded = Sequence[Observable | str] | Observable | str
+
+
+def flow(
+    model: Model,
+    tokens: Any,
+    *,
+    until: float | None = None,
+    times: Any = None,
+    record: Recorded = (),
+    accumulate: Recorded = (),
+    method: str = "rk45",
+    rtol: float = 1e-8,
+    atol: float | None = None,
+    step: float | None = None,
+    form: str = "auto",
+    max_steps: int = 200_000,
+    progress: bool | None = None,
+) -> Run:
+    """Integrate dX/dt = drift(X, t) from ``tokens`` at t = 0, recording observables on the way.
+
+    ``until`` gives 101 equally spaced times, ``times`` your own (increasing, ≥ 0; 0 itself may be among them).
+    ``record`` lists observables or their names (default: the tokens); ``accumulate`` lists observables whose time
+    integrals are carried as extra components and recorded as ``integral_<name>``. ``method`` is adaptive ("rk45",
+    "dop853", with ``rtol`` and ``atol``, which defaults to ``rtol``) or takes a fixed ``step`` ("rk4", "heun", ...).
+    ``form`` "auto" picks the cheapest exact form of the problem and may change it on the way; ``run.forms`` says why.
+    Recorded states are solver steps, not interpolants.
+
+    A run that cannot go on (divergence, stalled steps, Ctrl-C) returns what it has, warns, and says when and why in
+    ``run.outcome``. Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
+    """
+    began = clock.perf_counter()
+    tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
+    chosen, summed = checked_observables(record) or (positions,), checked_observables(accumulate)
+    scheme = chosen_method(method, step)
+    rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
+    absolute = None if atol is None else finite_number("atol", atol, low=0.0)
+    posed = choose_form(cast(model, tokens.dtype), tokens, (*chosen, *summed), form)
+    program = _program(posed.model, posed.tokens, scheme, chosen, summed, step is None)
+    tolerances = (rtol, absolute)
+    steps = positive_integer("max_steps", max_steps)
+    journey = Journey(posed, program, grid, -1.0 if step is None else float(step), tolerances, steps, form == "auto")
+    with Progress(f"flow to t = {grid[-1]:g}", float(grid[-1]), show=progress) as bar:
+        outcome = journey.travel(bar.update)
+    data = journey.dataset()
+    checks = certificates(model, journey, data, rtol if step is None else None)
+    _warn(outcome, checks)
+    setting = {
+        "model": describe(model),
+        "tokens": describe(np.asarray(tokens)),
+        "times": describe(grid),
+        "method": method,
+        **({"rtol": rtol, "atol": absolute} if step is None else {"step": step}),
+        "form": form,
+        "dtype": str(tokens.dtype),
+        "versions": provenance(),
+    }
+    final = (journey.model, journey.carry.state, float(journey.carry.t))
+    seconds = clock.perf_counter() - began
+    return Run(data, checks, tuple(journey.forms), outcome, setting, seconds, model, final)
+
+
+def admitted_tokens(model: Model, tokens: Any) -> jax.Array:
+    """Tokens as a float array of one dtype, checked against the model."""
+    array = finite_array("tokens", tokens)
+    dtype = resolve_dtype(array.dtype if array.dtype in (np.float32, np.float64) else "float64")
+    model.check(array)
+    return jnp.asarray(array, dtype)
+
+
+def time_grid(until: Any, times: Any) -> np.ndarray:
+    """Recorded times from ``until`` or ``times``, exactly one of them."""
+    if (until is None) == (times is None):
+        raise ArgumentError("Give either `until` (the last time) or `times` (all recorded times).")
+    if times is None:
+        return np.linspace(0.0, finite_number("until", until, low=0.0, open_low=True), 101)
+    grid = np.atleast_1d(finite_array("times", times)).astype(float)
+    if grid.ndim != 1 or len(grid) == 0 or grid[0] < 0 or np.any(np.diff(grid) <= 0):
+        raise ArgumentError("Argument `times` must be increasing numbers ≥ 0.")
+    return grid
+
+
+def chosen_method(name: str, step: Any) -> Method:
+    """The method of that name; an adaptive one takes no step, a fixed one needs it."""
+    method = METHODS[name]
+    if method.error_order == 0 and step is None:
+        raise ArgumentError(f"Method `{name}` has no error estimate: give `step`, or use 'rk45' or 'dop853'.")
+    if step is not None:
+        finite_number("step", step, low=0.0, open_low=True)
+    return method
+
+
+def cast(model: Model, dtype: Any) -> Model:
+    """The model with its floating arrays in the dtype of the tokens."""
+    change = lambda x: x.astype(dtype) if eqx.is_inexact_array(x) and not jnp.iscomplexobj(x) else x  # noqa: E731
+    return jax.tree.map(change, model)
+
+
+def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: tuple, adaptive: bool) -> Program:
+    state = model.initial(tokens)
+    power = jax.eval_shape(model.power, state, jnp.zeros((), tokens.dtype)) is not None
+    return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
+
+
+def _warn(outcome: str, checks: tuple) -> None:
+    if outcome != "completed":
+        warnings.warn(f"flow {outcome}; the run keeps what it has.", PathlinesWarning, stacklevel=3)
+    for check in checks:
+        if check.passed is False:
+            text = f"Certificate `{check.name}` failed: {check.value:.3g} > {check.threshold:.3g} ({check.meaning})."
+            warnings.warn(text, PathlinesWarning, stacklevel=3)

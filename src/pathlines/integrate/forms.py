@@ -1,0 +1,120 @@
+"""Equivalent forms of one problem: tokens, their span, angles on the circle, pair deficits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+from jaxtyping import Array
+
+from pathlines.attention import Hardmax, Unnormalised
+from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.integrate.observe import Observable
+from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
+from pathlines.weights import Identity
+
+FORMS = ("auto", "tokens", "span", "gram-deficit", "circle-fourier")
+CIRCLE_TOKENS = 128
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The form in force from a time on, and why."""
+
+    name: str
+    since: float
+    reason: str
+
+
+class Posed(msgspec.Struct, frozen=True):
+    """A problem in its form: the model and start to integrate, and the map back to ambient tokens."""
+
+    model: Model
+    tokens: Any
+    form: Form
+    lift: Callable[[Array], Array] | None = None
+
+
+def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form: str = "auto") -> Posed:
+    """Pick the cheapest exact form; with ``form`` given, that one or an error that says why not."""
+    if form not in FORMS:
+        raise ArgumentError(f"Argument `form` must be one of {', '.join(FORMS)}, but is {form!r}.")
+    n, d = tokens.shape[-2:]
+    if form in ("auto", "span"):
+        obstacle = _span_obstacle(model, n, d, record)
+        if obstacle is None:
+            return _span(model, tokens, f"d = {d} > n = {n} and only rotations matter: the {n}-dimensional span is exact")
+        if form == "span":
+            raise FormError(f"The span form is not available: {obstacle}.")
+    if form in ("auto", "circle-fourier"):
+        obstacle = _circle_obstacle(model, d)
+        if obstacle is None and (form != "auto" or n >= CIRCLE_TOKENS):
+            circle = _circle(model)
+            reason = f"d = 2 and n = {n}: {circle.modes} Fourier modes instead of n² pairs"
+            return Posed(circle, tokens, Form("circle-fourier", 0.0, reason))
+        if form == "circle-fourier":
+            raise FormError(f"The circle-fourier form is not available: {obstacle}.")
+    if form == "gram-deficit":
+        return _gram(model, tokens, record)
+    reason = "asked for" if form == "tokens" else f"n = {n}, d = {d}: coordinates are the cheapest exact form"
+    return Posed(model, tokens, Form("tokens", 0.0, reason))
+
+
+def _plain(model: Model) -> str | None:
+    """Why the model is not SA or USA with Q = K = V = I on the sphere."""
+    if not isinstance(model, SelfAttention):
+        return f"{type(model).__name__} is not plain self-attention"
+    if model.identity != "identity" or float(model.weights.value_sign) != 1 or isinstance(model.attention, Hardmax):
+        return "it needs softmax or unnormalised attention with Q = K = V = I on the sphere"
+    return None
+
+
+def _kernel(model: SelfAttention) -> tuple[bool, Any]:
+    kind = model.attention
+    return (True, kind.shift) if isinstance(kind, Unnormalised) else (False, 0.0)
+
+
+def _span_obstacle(model: Model, n: int, d: int, record: tuple[Observable, ...]) -> str | None:
+    inner = model.inner if isinstance(model, NormalisedAttention) else model
+    if not isinstance(inner, SelfAttention) or not isinstance(inner.weights, Identity) or inner.perceptron is not None:
+        return "it needs Q = K = I and a scalar V (anything else singles out directions of R^d)"
+    if d <= n:
+        return f"it needs d > n, but d = {d}, n = {n}"
+    for o in record:
+        if o.ambient and o.name != "tokens":
+            return f"`{o.name}` looks at ambient coordinates"
+    return None
+
+
+def _span(model: Model, tokens: Any, reason: str) -> Posed:
+    basis, factor = np.linalg.qr(np.asarray(tokens).T)
+    rows = jnp.asarray(factor.T, tokens.dtype)
+    return Posed(model, rows, Form("span", 0.0, reason), lambda x: x @ jnp.asarray(basis.T, x.dtype))
+
+
+def _circle_obstacle(model: Model, d: int) -> str | None:
+    if d != 2:
+        return f"it needs d = 2, but d = {d}"
+    obstacle = _plain(model)
+    if obstacle is None and float(model.beta) <= 0:  # type: ignore[attr-defined]
+        return "it needs β > 0"
+    return obstacle
+
+
+def _circle(model: Model) -> CircleAttention:
+    assert isinstance(model, SelfAttention)
+    return CircleAttention(float(model.beta), model.multiplicities, *_kernel(model))
+
+
+def _gram(model: Model, tokens: Any, record: tuple[Observable, ...]) -> Posed:
+    obstacle = _plain(model)
+    for o in record:
+        if o.needs_tokens:
+            obstacle = f"`{o.name}` needs token coordinates"
+    if obstacle is not None:
+        raise FormError(f"The gram-deficit form is not available: {obstacle}.")
+    assert isinstance(model, SelfAttention)
+    gram = GramAttention(model.beta, model.multiplicities, *_kernel(model))
+    return Posed(gram, tokens, Form("gram-deficit", 0.0, "asked for"))

@@ -1,0 +1,177 @@
+"""The driver of one run: pieces of smooth weights, blocks of recorded times, hand-overs between forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from pathlines.integrate.advance import DIVERGED, STALLED, Carry, Controls, Program, compiled_advance, fresh_carry
+from pathlines.integrate.forms import Form, Posed
+from pathlines.integrate.observe import Observable
+from pathlines.model.base import Model, Snapshot
+
+BLOCK = 32
+"""Recorded times a call: one compiled program serves any number of them."""
+
+PAIRS_A_CALL = 3e8
+"""Work a call, so that progress and Ctrl-C answer within about a second."""
+
+
+def _energy_deficit(snapshot: Snapshot) -> Any:
+    return snapshot.model.energy_deficit(snapshot.state, snapshot.time)
+
+
+ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
+
+
+class Journey:
+    """Moves one posed problem through its recorded times; all of its state is in ``carry`` and ``rows``."""
+
+    def __init__(
+        self,
+        posed: Posed,
+        program: Program,
+        grid: np.ndarray,
+        h: float,
+        tolerances: tuple[float, float | None],
+        max_steps: int,
+        hand_over: bool,
+    ) -> None:
+        self.posed, self.program, self.grid = posed, program, grid
+        self.tolerances, self.max_steps, self.hand_over = tolerances, max_steps, hand_over
+        self.model: Model = posed.model
+        self.start = posed.model.initial(posed.tokens)
+        self.forms: list[Form] = [posed.form]
+        self.carry: Carry = fresh_carry(program, self.start, 0.0, h)
+        self.rows: list[tuple[np.ndarray, ...]] = []
+        self._fresh = True
+
+    def travel(self, report: Callable[[float], None]) -> str:
+        """Go through all recorded times; return "completed" or at which time it stopped and why."""
+        limit, why = self.model.horizon(self.posed.tokens)
+        try:
+            for targets, end in self._pieces(limit):
+                problem = self._through(targets, end, report)
+                if problem is not None:
+                    return problem
+                if end == limit and len(self.rows) < len(self.grid) and not self._hand_over():
+                    return f"stopped at t = {limit:.6g}: {why}"
+        except KeyboardInterrupt:
+            return f"interrupted at t = {float(self.carry.t):.6g}"
+        return "completed"
+
+    def _pieces(self, limit: float) -> list[tuple[np.ndarray, float]]:
+        """Times to reach, split where the drift jumps and at the horizon; each piece ends on its boundary."""
+        last = float(self.grid[-1])
+        ends = sorted({b for b in (*self.model.breakpoints, limit) if 0 < b < last} | {last})
+        pieces = []
+        for low, high in zip([-1.0, *ends[:-1]], ends, strict=True):
+            inside = self.grid[(self.grid > low) & (self.grid <= high)]
+            pieces.append((np.union1d(inside, [high]), high))
+        return pieces
+
+    def _through(self, targets: np.ndarray, end: float, report: Callable[[float], None]) -> str | None:
+        self._fresh = True
+        wanted = np.isin(targets, self.grid)
+        at = 0
+        while at < len(targets):
+            self._hand_over()
+            block = targets[at : at + BLOCK]
+            reached, records = self._advance(np.pad(block, (0, BLOCK - len(block)), mode="edge"), end)
+            done = int(np.sum(reached[: len(block)]))
+            self.rows += [tuple(r[i] for r in records) for i in range(done) if wanted[at + i]]
+            at += done
+            report(float(self.carry.t))
+            problem = self._problem()
+            if problem is not None and at < len(targets):
+                return problem
+        return None
+
+    def _advance(self, times: np.ndarray, end: float) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        dtype = self.carry.t.dtype
+        if self.model.has_flow_map:
+            return self._exactly(times)
+        rtol, atol = self.tolerances
+        if atol is None:
+            atol = 0.0 if self.model.settles_relatively else rtol
+        numbers = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
+        controls = Controls(*numbers, jnp.asarray(self._budget()), jnp.asarray(self._fresh))
+        arguments = (self.program, self.model, self.start, self.carry, jnp.asarray(times, dtype), controls)
+        self.carry, reached, records = compiled_advance(*arguments)
+        self._fresh = False
+        return np.asarray(reached), tuple(np.asarray(r) for r in records)
+
+    def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Follow the model's own solution from the last state."""
+        state, t, dtype = self.carry.state, float(self.carry.t), self.carry.t.dtype
+        rows = []
+        for target in np.unique(times):
+            there = self.model.flow_map(state, t, float(target))
+            snapshot = Snapshot(self.model, there, jnp.asarray(target, dtype), self.start)
+            rows.append((*(o(snapshot) for o in self.program.record), *self.carry.integrals))
+        self.carry = self.carry._replace(state=there, t=jnp.asarray(times[-1], dtype))
+        return np.ones(len(times), bool), tuple(np.stack([np.asarray(r) for r in c]) for c in zip(*rows, strict=True))
+
+    def _budget(self) -> int:
+        leaf = max(jax.tree.leaves(self.carry.state), key=lambda x: x.size)
+        work = float(leaf.shape[0]) ** 2 * (leaf.shape[1] if leaf.ndim > 1 else 8) * 10
+        left = self.max_steps - int(self.carry.accepted + self.carry.rejected)
+        return max(1, min(left, int(PAIRS_A_CALL / work) + 8))
+
+    def _problem(self) -> str | None:
+        t, status = float(self.carry.t), int(self.carry.status)
+        if status == STALLED:
+            return f"stalled at t = {t:.6g}: the step size fell below rounding"
+        if status == DIVERGED:
+            return f"diverged at t = {t:.6g}: the velocity is no longer finite"
+        if int(self.carry.accepted + self.carry.rejected) >= self.max_steps:
+            return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
+        return None
+
+    def _hand_over(self) -> bool:
+        """Continue with a model that keeps more digits, when one is offered that serves every observable."""
+        if not self.hand_over:
+            return False
+        offer = self.model.handover(self.carry.state, float(self.carry.t), float(self.grid[-1]))
+        if offer is None:
+            return False
+        model, state, reason = offer
+        if not model.has_tokens and any(o.needs_tokens for o in (*self.program.record, *self.program.accumulate)):
+            return False
+        self.forms.append(Form(type(model).__name__, float(self.carry.t), reason))
+        if not model.has_tokens:
+            self.start = self.model.deficits(self.start, self.carry.t)
+        blank = fresh_carry(self.program, state, 0.0, 0.0)
+        self.carry = self.carry._replace(state=state, slope=blank.slope)
+        self.model, self._fresh = model, True
+        return True
+
+    def dataset(self) -> xr.Dataset:
+        """The rows as labelled arrays over the times that were reached."""
+        count = len(self.rows)
+        names = [o.name for o in self.program.record] + [f"integral_{o.name}" for o in self.program.accumulate]
+        columns = [np.stack(c) for c in zip(*self.rows, strict=True)] if count else []
+        data = xr.Dataset(coords={"time": self.grid[:count]})
+        data["time"].attrs = {"long_name": "depth-time", "symbol": "t"}
+        for name, observable, column in zip(names, (*self.program.record, *self.program.accumulate), columns):
+            if name == "tokens" and self.posed.lift is not None:
+                column = np.asarray(self.posed.lift(jnp.asarray(column)))
+            dims = ("time", *(observable.dims if not name.startswith("integral_") else ()))
+            data[name] = xr.DataArray(column, dims=dims, attrs=observable.attributes)
+        if self.program.power and count:
+            data["dissipation_residual"] = self._residual(data, columns[-1])
+            data = data.drop_vars("energy_deficit")
+        return data
+
+    def _residual(self, data: xr.Dataset, work: np.ndarray) -> xr.DataArray:
+        """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
+        start = float(self.posed.model.energy_deficit(self.posed.model.initial(self.posed.tokens), jnp.zeros(())))
+        beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
+        residual = (data["energy_deficit"] - start - work) * (2 * beta if beta > 0 else 2.0)
+        residual.attrs = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}
+        return residual

@@ -1,0 +1,80 @@
+"""layers: a discrete stack of layers, as a model of its own."""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array
+
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.integrate.flow import Recorded, admitted_tokens, cast
+from pathlines.integrate.forms import Form
+from pathlines.integrate.observe import Observable, checked_observables, positions
+from pathlines.integrate.run import Certificate, Run, describe, provenance
+from pathlines.model.base import Model, Snapshot
+
+
+def layers(
+    model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: Recorded = (), every: int = 1
+) -> Run:
+    """Apply ``depth`` layers x ← layer(x, t, η) of step η = ``step``, at depth-times t = ηℓ.
+
+    Observables are recorded at layers 0, ``every``, 2·``every``, …; the coordinate ``layer`` counts them. This is the
+    network itself, not an integrator: x ← N(x + ηA) moves each token by ηPA/(1 + η<x, A>), to first order the flow of
+    another equation than SA (arXiv:2312.10794 writes the two as one).
+    """
+    began = clock.perf_counter()
+    tokens = admitted_tokens(model, tokens)
+    depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
+    if depth % every:
+        raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
+    eta = finite_number("step", step, low=0.0, open_low=True)
+    chosen = checked_observables(record) or (positions,)
+    exact = cast(model, tokens.dtype)
+    final, columns = _stack(exact, exact.initial(tokens), jnp.asarray(eta, tokens.dtype), chosen, depth // every, every)
+    numbers = np.arange(0, depth + 1, every)
+    data = xr.Dataset(coords={"time": eta * numbers, "layer": ("time", numbers)})
+    for observable, column in zip(chosen, columns, strict=True):
+        data[observable.name] = xr.DataArray(
+            np.asarray(column), dims=("time", *observable.dims), attrs=observable.attributes
+        )
+    bad = int(sum(np.sum(~np.isfinite(data[o.name].values)) for o in chosen))
+    check = Certificate("finite", bad, 0.0, bad == 0, "non-finite recorded numbers")
+    setting = {
+        "model": describe(model),
+        "tokens": describe(np.asarray(tokens)),
+        "depth": depth,
+        "step": eta,
+        "versions": provenance(),
+    }
+    form = Form("tokens", 0.0, "layers act on coordinates")
+    seconds = clock.perf_counter() - began
+    return Run(data, (check,), (form,), "completed", setting, seconds, model, (exact, final, eta * depth))
+
+
+@eqx.filter_jit
+def _stack(
+    model: Model, start: Any, step: Array, chosen: tuple[Observable, ...], rows: int, every: int
+) -> tuple[Any, tuple[Array, ...]]:
+    def look(state: Any, number: Array) -> tuple[Array, ...]:
+        snapshot = Snapshot(model, state, number * step, start)
+        return tuple(o(snapshot) for o in chosen)
+
+    def one(i: Array, item: tuple[Any, Array]) -> tuple[Any, Array]:
+        state, number = item
+        return model.layer(state, number * step, step), number + 1
+
+    def row(item: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], tuple[Array, ...]]:
+        item = jax.lax.fori_loop(0, every, one, item)
+        return item, look(*item)
+
+    zero = jnp.zeros((), step.dtype)
+    (final, _), rest = jax.lax.scan(row, (start, zero), None, length=rows)
+    first = look(start, zero)
+    return final, tuple(jnp.concatenate([a[None], b]) for a, b in zip(first, rest, strict=True))

@@ -1,0 +1,88 @@
+"""The result of a run: labelled data, certificates, and where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+import xarray as xr
+
+from pathlines.integrate.forms import Form
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """What a run says about its own trustworthiness; ``passed`` is None when the number is only reported."""
+
+    name: str
+    value: float
+    threshold: float | None
+    passed: bool | None
+    meaning: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A finished (or honestly unfinished) run.
+
+    ``data`` is an xarray Dataset over ``time`` (and ``run``, ``token``, …); ``outcome`` is "completed" or says at
+    which time it stopped and why; ``model`` is the model that was asked for; ``final`` the last state with its model.
+    """
+
+    data: xr.Dataset
+    certificates: tuple[Certificate, ...]
+    forms: tuple[Form, ...]
+    outcome: str
+    setting: dict[str, Any]
+    seconds: float
+    model: Any = None
+    final: Any = None
+
+    def __getitem__(self, name: str) -> xr.DataArray:
+        """The recorded observable ``name``."""
+        return self.data[name]
+
+    @property
+    def time(self) -> np.ndarray:
+        """Recorded times."""
+        return self.data["time"].values
+
+    def certificate(self, name: str) -> Certificate:
+        """The certificate of that name."""
+        return next(c for c in self.certificates if c.name == name)
+
+    def __repr__(self) -> str:
+        lines = [f"Run of {self.setting.get('model', {}).get('name', '?')}: {self.outcome} in {self.seconds:.2g} s"]
+        lines += [f"  from t = {f.since:g} as {f.name}: {f.reason}" for f in self.forms]
+        for c in self.certificates:
+            mark = {True: "ok", False: "FAILED", None: "reported"}[c.passed]
+            lines.append(f"  {c.name} = {c.value:.3g} ({mark}): {c.meaning}")
+        shapes = {str(k): tuple(v.sizes) for k, v in self.data.data_vars.items()}
+        return "\n".join([*lines, "  records " + ", ".join(f"{k}{list(v)}" for k, v in shapes.items())])
+
+
+def describe(thing: Any) -> Any:
+    """A JSON-able description of a model or a value: small arrays in full, large ones by shape and hash."""
+    if isinstance(thing, (str, bool, int, float)) or thing is None:
+        return thing
+    if isinstance(thing, (np.ndarray, jax.Array)):
+        array = np.asarray(thing)
+        if array.size <= 64:
+            return array.tolist()
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+        return {"shape": list(array.shape), "dtype": array.dtype.name, "sha256": digest}
+    if isinstance(thing, (list, tuple)):
+        return [describe(x) for x in thing]
+    if hasattr(thing, "__dataclass_fields__"):
+        fields = {k: describe(getattr(thing, k)) for k in thing.__dataclass_fields__}
+        return {"name": type(thing).__name__, **fields}
+    return repr(thing)
+
+
+def provenance() -> dict[str, str]:
+    """Versions of what computed a result."""
+    packages = ("pathlines", "jax", "numpy", "scipy", "xarray")
+    return {**{p: version(p) for p in packages}, "python": platform.python_version(), "machine": platform.machine()}

@@ -1,0 +1,1 @@
+"""Theory instead of simulation."""

@@ -1,0 +1,159 @@
+"""The idea of a model: a vector field (and possibly a layer map) on states that show tokens."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import msgspec
+from jaxtyping import Array, Float
+
+from pathlines.domain.space import pair_deficits
+from pathlines.foundation.errors import FormError
+from pathlines.foundation.papers import Paper
+from pathlines.foundation.registry import Registry
+
+State = Any
+
+
+class Model(eqx.Module):
+    """dX/dt = drift(X, t), on a state X that is a pytree of arrays (for most models, the ``(n, d)`` tokens).
+
+    Subclasses are final. What a model does not have (a layer map, an energy, token coordinates) it does not override.
+    """
+
+    @abstractmethod
+    def initial(self, tokens: Float[Array, "n d"]) -> State:
+        """The state of given tokens."""
+
+    @abstractmethod
+    def drift(self, state: State, t: Array) -> State:
+        """The velocity; tangent when the state lies in its domain."""
+
+    @abstractmethod
+    def tokens(self, state: State, t: Array) -> Float[Array, "n d"]:
+        """The tokens that observables look at (directions on the sphere, z in R^d)."""
+
+    @abstractmethod
+    def check(self, tokens: Any) -> None:
+        """Raise ``ArgumentError`` unless ``tokens`` are admissible for this model."""
+
+    def retract(self, state: State) -> State:
+        """Bring a state back to its domain."""
+        return state
+
+    def layer(self, state: State, t: Array, step: Array) -> State:
+        """One discrete layer of step η at depth-time t: a model of its own, not an integrator of ``drift``."""
+        raise FormError(f"{type(self).__name__} has no layer map; use flow().")
+
+    def deficits(self, state: State, t: Array) -> Float[Array, "n n"]:
+        """u_ij = ½|x_i - x_j|² of the tokens."""
+        return pair_deficits(self.tokens(state, t))
+
+    def attention_matrix(self, state: State, t: Array) -> Float[Array, "n n"]:
+        """The weights a_ij of one head, diagonal included."""
+        raise FormError(f"{type(self).__name__} does not expose its attention matrix.")
+
+    def normalised_masses(self, n: int, dtype: Any) -> Float[Array, " n"]:
+        """Token masses m_j = w_j / Σ w, uniform without multiplicities."""
+        weights = getattr(self, "multiplicities", None)
+        if weights is None:
+            return jnp.full(n, 1.0 / n, dtype)
+        return jnp.asarray(weights, dtype) / jnp.sum(weights)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Times where the drift jumps."""
+        return ()
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether states carry token coordinates."""
+        return True
+
+    @property
+    def settles_relatively(self) -> bool:
+        """Whether step control must be purely relative (states that decay to zero with meaningful digits)."""
+        return False
+
+    def energy_deficit(self, state: State, t: Array) -> Float[Array, ""] | None:
+        """F = e^{-c}(E - E_max) for models with an energy: finite for every β, and smooth at β = 0."""
+        return None
+
+    def power(self, state: State, t: Array) -> Float[Array, ""] | None:
+        """dF/dt according to the energy identity."""
+        return None
+
+    def energy_identity(self) -> str:
+        """Return "holds", or the reason why ``power`` is only reported and not asserted."""
+        return "holds"
+
+    def handover(self, state: State, t: float, until: float) -> tuple[Model, State, str] | None:
+        """A model that continues more accurately from here (same observables), with the reason; else ``None``."""
+        return None
+
+    def horizon(self, tokens: Any) -> tuple[float, str]:
+        """The time beyond which this model's arithmetic is noise, and why (infinite for most)."""
+        return math.inf, ""
+
+    @property
+    def has_flow_map(self) -> bool:
+        """Whether ``flow_map`` solves the model exactly."""
+        return False
+
+    def flow_map(self, state: State, t: float, until: float) -> State:
+        """The exact solution from t to ``until``, for models that have one."""
+        raise FormError(f"{type(self).__name__} has no closed-form flow.")
+
+
+class Snapshot(eqx.Module):
+    """What an observable sees: one state of one model at one time, and the start of the run."""
+
+    model: Model
+    state: State
+    time: Array
+    start: State
+
+    @property
+    def tokens(self) -> Float[Array, "n d"]:
+        """Tokens, rows x_i."""
+        return self.model.tokens(self.state, self.time)
+
+    @property
+    def start_tokens(self) -> Float[Array, "n d"]:
+        """Tokens at the start of the run."""
+        return self.model.tokens(self.start, jnp.zeros_like(self.time))
+
+    @property
+    def deficits(self) -> Float[Array, "n n"]:
+        """u_ij = ½|x_i - x_j|²."""
+        return self.model.deficits(self.state, self.time)
+
+    @property
+    def masses(self) -> Float[Array, " n"]:
+        """Token masses, summing to one."""
+        deficits = self.deficits
+        return self.model.normalised_masses(deficits.shape[0], deficits.dtype)
+
+    @property
+    def attention(self) -> Float[Array, "n n"]:
+        """The attention matrix a_ij."""
+        return self.model.attention_matrix(self.state, self.time)
+
+
+class Description(msgspec.Struct, frozen=True):
+    """A model for people: how to build it, its equation, what one sees, values to start from, whence it comes."""
+
+    build: Callable[..., Model]
+    title: str
+    equation: str
+    sees: str
+    good_values: str
+    papers: tuple[Paper, ...]
+
+
+MODELS: Registry[Description] = Registry("model", "pathlines.model")

@@ -1,0 +1,15 @@
+"""The interaction energy in a form that neither overflows nor cancels."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def pair_energy(deficits: Float[Array, "n n"], beta: Float[Array, ""]) -> Float[Array, "n n"]:
+    """(e^{-βu_ij} - 1)/β, with its limit -u_ij at β = 0.
+
+    E_β - E_max = (e^β/2) Σ_ij m_i m_j of this, for E_β = Σ m_i m_j e^{β<x_i,x_j>}/(2β) (arXiv:2312.10794).
+    """
+    safe = jnp.where(beta > 0, beta, 1.0)
+    return jnp.where(beta > 0, jnp.expm1(-safe * deficits) / safe, -deficits)

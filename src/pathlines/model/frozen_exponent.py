@@ -1,0 +1,100 @@
+"""The R^d system with a frozen exponent, and its hard-max limit: leader dynamics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pathlines.attention import Attention, Hardmax, Softmax
+from pathlines.domain import Euclidean
+from pathlines.foundation.errors import finite_array, finite_number
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.kernels import attend
+from pathlines.model.base import MODELS, Description, Model
+
+
+class FrozenExponentAttention(Model):
+    """dz_i/dt = V Σ_j P_ij (z_j - z_i),  P_ij = softmax_j β<Q z_i, K z_j>, with β fixed where e^{2t} would grow.
+
+    A mathematical perspective on Transformers, arXiv:2312.10794, §9. ``attention=Hardmax()`` is the limit β → ∞:
+    every token moves to the mean of its leaders C_i = argmax_j <Q z_i, K z_j>.
+
+    You will see the polytope picture of ``RescaledAttention`` without its growing scores.
+    Good values: n = 20, d = 2, tokens in [-2, 2]², β = 10. Cost O(n²d) per drift.
+    """
+
+    value: Float[Array, "d d"]
+    query: Float[Array, "p d"] | None
+    key: Float[Array, "p d"] | None
+    beta: Float[Array, ""]
+    attention: Attention
+
+    def __init__(
+        self, value: Any, beta: float = 1.0, query: Any = None, key: Any = None, attention: Attention | None = None
+    ) -> None:
+        self.value = jnp.asarray(finite_array("value", value, ("d", "d")), float)
+        self.query, self.key = (None if m is None else jnp.asarray(m, float) for m in (query, key))
+        self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
+        self.attention = Softmax() if attention is None else attention
+
+    def check(self, tokens: Any) -> None:
+        """Finite rows of the width of V."""
+        Euclidean(self.value.shape[0]).check(tokens)
+
+    def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """The tokens."""
+        return tokens
+
+    def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """z."""
+        return state
+
+    def _queries_keys(self, z: Float[Array, "n d"]) -> tuple[Array, Array]:
+        query = z if self.query is None else z @ self.query.T
+        return self.beta * query, z if self.key is None else z @ self.key.T
+
+    def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """V (Σ_j P_ij z_j - z_i)."""
+        masses = self.normalised_masses(state.shape[0], state.dtype)
+        mean, _ = attend(self.attention, *self._queries_keys(state), state, masses)
+        return (mean - state) @ self.value.T
+
+    def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """P."""
+        query, key = self._queries_keys(state)
+        return self.attention.normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
+
+
+def _build(d: int = 2, beta: float = 10.0) -> FrozenExponentAttention:
+    return FrozenExponentAttention(np.eye(d), beta=beta)
+
+
+def _build_leader(d: int = 2) -> FrozenExponentAttention:
+    return FrozenExponentAttention(np.eye(d), attention=Hardmax())
+
+
+MODELS.register(
+    "frozen",
+    Description(
+        _build,
+        "R^d attention with a frozen exponent",
+        "żᵢ = V Σⱼ Pᵢⱼ(zⱼ − zᵢ),  P = softmax β⟨Qzᵢ, Kzⱼ⟩",
+        "Clusters of a fixed temperature.",
+        "n = 20, d = 2, tokens in [-2, 2]², beta = 10, until = 12",
+        (PERSPECTIVE,),
+    ),
+)
+MODELS.register(
+    "leader",
+    Description(
+        _build_leader,
+        "Leader dynamics (hard-max)",
+        "żᵢ = |Cᵢ|⁻¹ Σ_{j∈Cᵢ} V(zⱼ − zᵢ),  Cᵢ = argmaxⱼ ⟨Qzᵢ, Kzⱼ⟩",
+        "Leaders stand still, followers run to them exponentially.",
+        "n = 20, d = 2, tokens in [-2, 2]², until = 12",
+        (PERSPECTIVE,),
+    ),
+)

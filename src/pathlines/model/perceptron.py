@@ -1,0 +1,43 @@
+"""The perceptron block added to attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": jax.nn.relu,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "tanh": jnp.tanh,
+    "linear": lambda x: x,
+}
+
+
+class Perceptron(eqx.Module):
+    """x ↦ W σ(B x + b): outer W (d, m), inner B (m, d), bias b (m,)."""
+
+    outer: Float[Array, "d m"]
+    inner: Float[Array, "m d"]
+    bias: Float[Array, " m"]
+    activation: str = eqx.field(static=True)
+
+    def __init__(self, outer: Any, inner: Any, bias: Any = None, activation: str = "relu") -> None:
+        outer, inner = finite_array("outer", outer, ("d", "m")), finite_array("inner", inner, ("m", "d"))
+        if outer.shape != inner.shape[::-1]:
+            raise ArgumentError(f"Argument `inner` must have shape {outer.shape[::-1]}, but has shape {inner.shape}.")
+        if activation not in ACTIVATIONS:
+            raise UnknownNameError(f"There is no activation `{activation}`; there are {', '.join(ACTIVATIONS)}.")
+        self.outer, self.inner = jnp.asarray(outer), jnp.asarray(inner)
+        self.bias = jnp.zeros(len(inner)) if bias is None else jnp.asarray(finite_array("bias", bias, (len(inner),)))
+        self.activation = activation
+
+    def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """Apply to each row."""
+        return ACTIVATIONS[self.activation](x @ self.inner.T + self.bias) @ self.outer.T

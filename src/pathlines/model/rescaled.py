@@ -1,0 +1,138 @@
+"""Self-attention in R^d, seen in the frame that grows with e^{tV}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pathlines.attention import Softmax
+from pathlines.domain import Euclidean
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
+from pathlines.foundation.papers import EMERGENCE
+from pathlines.kernels import attend
+from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.hardmax_phase import HardmaxPhase
+from pathlines.model.perceptron import Perceptron
+
+BOOLEAN = 1e-14
+
+
+class RescaledAttention(Model):
+    """dz_i/dt = V Σ_j P_ij(t) (z_j - z_i),  P_ij(t) = softmax_j β<Q e^{tV} z_i, K e^{tV} z_j>,  z_i = e^{-tV} x_i.
+
+    The emergence of clusters in self-attention dynamics, arXiv:2305.05465; x solves dx_i/dt = Σ_j P_ij V x_j. β is
+    1 in the paper (absorbed in Q, K). With ``perceptron`` the right-hand side is W σ(B·V Σ_j P_ij (z_j - z_i) + b).
+
+    You will see, for V = I, the convex hull shrink to a polytope and every token run to one of its vertices like
+    e^{-t}; for a V with one leading positive eigenvalue, at most three parallel hyperplanes; for V = -I, algebraic
+    decay. Coordinates with negative eigenvalue diverge like e^{|λ|t} in z: they vanish in x.
+
+    Good values: n = 20, d = 2, uniform on [-5, 5]², V = I, until = 12. Scores grow like e^{2λt}; past the horizon
+    where they lose their last digits, the run continues with the attention matrix frozen to its 0/1 limit
+    (``HardmaxPhase``) or stops and says so. Cost O(n²d + d³) per drift.
+    """
+
+    value: Float[Array, "d d"]
+    query: Float[Array, "p d"] | None
+    key: Float[Array, "p d"] | None
+    beta: Float[Array, ""]
+    perceptron: Perceptron | None
+    eigenvalues: Array
+    vectors: Array
+    inverse: Array
+    diagonalisable: bool = eqx.field(static=True)
+
+    def __init__(
+        self, value: Any, query: Any = None, key: Any = None, beta: float = 1.0, perceptron: Perceptron | None = None
+    ) -> None:
+        matrix = finite_array("value", value, ("d", "d"))
+        d = len(matrix)
+        for name, other in (("query", query), ("key", key)):
+            if other is not None and finite_array(name, other, ("p", "d")).shape[1] != d:
+                raise ArgumentError(f"Argument `{name}` must have {d} columns, but has shape {np.shape(other)}.")
+        self.value = jnp.asarray(matrix, float)
+        self.query, self.key = (None if m is None else jnp.asarray(m, float) for m in (query, key))
+        self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
+        self.perceptron = perceptron
+        eigenvalues, vectors = np.linalg.eig(matrix)
+        self.diagonalisable = bool(np.linalg.cond(vectors) < 1e8)
+        self.eigenvalues, self.vectors = jnp.asarray(eigenvalues), jnp.asarray(vectors)
+        self.inverse = jnp.asarray(np.linalg.inv(vectors) if self.diagonalisable else vectors)
+
+    def growth(self, t: Array) -> Float[Array, "d d"]:
+        """e^{tV}: one eigen-decomposition for the whole run, one d × d product a call."""
+        if not self.diagonalisable:
+            return jax.scipy.linalg.expm(t * self.value)
+        return jnp.real((self.vectors * jnp.exp(t * self.eigenvalues)) @ self.inverse).astype(self.value.dtype)
+
+    def check(self, tokens: Any) -> None:
+        """Finite rows of the width of V."""
+        Euclidean(self.value.shape[0]).check(tokens)
+
+    def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """z(0) = x(0)."""
+        return tokens
+
+    def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """z."""
+        return state
+
+    def _queries_keys(self, z: Float[Array, "n d"], t: Array) -> tuple[Array, Array]:
+        x = z @ self.growth(t).T
+        query = x if self.query is None else x @ self.query.T
+        key = x if self.key is None else x @ self.key.T
+        return self.beta * query, key
+
+    def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """V (Σ_j P_ij z_j - z_i)."""
+        query, key = self._queries_keys(state, t)
+        masses = self.normalised_masses(state.shape[0], state.dtype)
+        mean, _ = attend(Softmax(), query, key, state, masses)
+        pull = (mean - state) @ self.value.T
+        return pull if self.perceptron is None else self.perceptron(pull)
+
+    def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """P(t)."""
+        query, key = self._queries_keys(state, t)
+        return Softmax().normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
+
+    def horizon(self, tokens: Any) -> tuple[float, str]:
+        """t_max = ln(10⁻²/(ε max|z|²))/(2λ): scores ~ e^{2λt}|z|² then carry two digits after the point."""
+        rate = float(np.max(np.real(np.asarray(self.eigenvalues))))
+        if rate <= 0:
+            return np.inf, ""
+        size = float(np.max(np.sum(np.asarray(tokens) ** 2, axis=-1))) * max(float(self.beta), 1e-300) + 1e-300
+        time = np.log(1e-2 / (np.finfo(np.asarray(tokens).dtype).eps * size)) / (2 * rate)
+        return float(time), "attention scores, which grow like e^{2λt}, have lost their digits to rounding"
+
+    def handover(self, state: Any, t: float, until: float) -> tuple[Model, Any, str] | None:
+        """Once P is 0/1 to 1e-14, what remains is a linear equation with a known solution."""
+        if self.perceptron is not None or not self.diagonalisable:
+            return None
+        weights = np.asarray(self.attention_matrix(state, jnp.asarray(t, state.dtype)))
+        if np.max(np.minimum(weights, 1 - weights)) > BOOLEAN:
+            return None
+        phase = HardmaxPhase(self.value, jnp.argmax(jnp.asarray(weights), axis=1), self.eigenvalues)
+        return phase, state, f"attention is 0/1 to {BOOLEAN:g}: the remaining linear flow is solved exactly"
+
+
+def _build(value: list[list[float]] | None = None, d: int = 2, beta: float = 1.0) -> RescaledAttention:
+    return RescaledAttention(np.eye(d) if value is None else np.asarray(value, float), beta=beta)
+
+
+MODELS.register(
+    "rescaled",
+    Description(
+        _build,
+        "Self-attention in R^d, rescaled",
+        "żᵢ = V Σⱼ Pᵢⱼ(t)(zⱼ − zᵢ),  P(t) = softmax ⟨Q e^{tV}zᵢ, K e^{tV}zⱼ⟩,  z = e^{−tV}x",
+        "V = I: the hull shrinks to a polytope, tokens go to its vertices. One leading eigenvalue: ≤ 3 hyperplanes.",
+        "n = 20, d = 2, tokens uniform on [-5, 5]², until = 12",
+        (EMERGENCE,),
+    ),
+)

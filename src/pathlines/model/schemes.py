@@ -1,0 +1,151 @@
+"""The six normalisation schemes as speed regulation (Normalization in Attention Dynamics, arXiv:2510.22026)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pathlines.foundation.errors import finite_number
+from pathlines.foundation.registry import Registry
+
+Column = Float[Array, "n 1"]
+
+
+class Scheme(eqx.Module):
+    """Token x_j = r_j θ_j: dθ_j/dt = P_{θ_j} A_j / s_j, dr_j/dt = growth, with h_j = <θ_j, A_j> and m_j = |A_j|."""
+
+    @abstractmethod
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(s, dr/dt)."""
+
+    @abstractmethod
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """(a vector along the new direction, the new magnitude) after one layer of step η."""
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Times where the scheme changes."""
+        return ()
+
+
+SCHEMES: Registry[type[Scheme]] = Registry("normalisation scheme", "pathlines.model")
+
+
+def _length(x: Float[Array, "n d"]) -> Column:
+    return jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
+
+
+@SCHEMES.add("post")
+class PostLN(Scheme):
+    """θ ← N(θ + ηA): s = 1, r constant."""
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(1, 0)."""
+        return jnp.ones_like(r), jnp.zeros_like(r)
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """θ + ηA."""
+        return theta + step * a, r
+
+
+@SCHEMES.add("pre")
+class PreLN(Scheme):
+    """x ← x + ηA(Nx): s = r, dr/dt = h."""
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(r, h)."""
+        return r, h
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """rθ + ηA, of length r."""
+        x = r * theta + step * a
+        return x, _length(x)
+
+
+@SCHEMES.add("mix")
+class MixLN(Scheme):
+    """Post-LN for t < switch, Pre-LN after; magnitudes wait at their start until the switch."""
+
+    switch: float = eqx.field(static=True)
+
+    def __init__(self, switch: float = 2.0) -> None:
+        self.switch = finite_number("switch", switch, low=0.0)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The switch."""
+        return (self.switch,)
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(1, 0) before the switch, (r, h) after."""
+        early = t < self.switch
+        return jnp.where(early, 1.0, r), jnp.where(early, 0.0, h)
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """θ + ηA before, rθ + ηA after."""
+        early = t < self.switch
+        x = jnp.where(early, 1.0, r) * theta + step * a
+        return x, jnp.where(early, r, _length(x))
+
+
+@SCHEMES.add("peri")
+class PeriLN(Scheme):
+    """x ← x + ηN(A(Nx)): s = r m, dr/dt = h/m."""
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(r m, h/m)."""
+        return r * m, h / m
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """rθ + ηA/|A|."""
+        x = r * theta + step * a / _length(a)
+        return x, _length(x)
+
+
+@SCHEMES.add("ngpt")
+class NGPT(Scheme):
+    """θ ← N((1-αη)θ + αηN(A)): s = m/α, r constant."""
+
+    alpha: Float[Array, ""]
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = jnp.asarray(finite_number("alpha", alpha, low=0.0, open_low=True))
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(m/α, 0)."""
+        return m / self.alpha, jnp.zeros_like(r)
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """(1-αη)θ + αηA/|A|."""
+        gain = self.alpha * step
+        return (1 - gain) * theta + gain * a / _length(a), r
+
+
+@SCHEMES.add("sqrt")
+class SqrtScaling(Scheme):
+    """Post-LN with steps η/√(t+1), also called LN-scaling: s = √(t+1), r constant."""
+
+    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
+        """(√(t+1), 0)."""
+        return jnp.sqrt(t + 1) * jnp.ones_like(r), jnp.zeros_like(r)
+
+    def layer(
+        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
+    ) -> tuple[Float[Array, "n d"], Column]:
+        """θ + ηA/√(t+1)."""
+        return theta + step / jnp.sqrt(t + 1) * a, r

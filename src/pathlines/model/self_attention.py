@@ -1,0 +1,252 @@
+"""Self-attention on the sphere or in R^d: SA, USA, general (Q, K, V), many heads, a perceptron, repulsion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pathlines.attention import Attention, Hardmax, Softmax, Unnormalised
+from pathlines.domain import Domain, Euclidean, Sphere
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, require
+from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE
+from pathlines.kernels import attend
+from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.energy import pair_energy
+from pathlines.model.gram import GramAttention
+from pathlines.model.perceptron import Perceptron
+from pathlines.weights import Fixed, Identity, Weights
+
+
+class SelfAttention(Model):
+    """dx_i/dt = P_{x_i}( Σ_h Σ_j a^h_ij V_h x_j + W σ(B x_i + b) ), a_ij ∝ e^{β<Q x_i, K x_j>}.
+
+    A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
+
+    Symbols. β ≥ 0 multiplies the score (the usual 1/√d and the norms of Q, K are inside it); softmax is over j and
+    includes j = i; ``attention=Unnormalised()`` replaces the partition function by n (USA). On ``space="euclidean"``
+    the projection P is dropped. ``multiplicities`` w_j stand for w_j coincident tokens (scores get + ln w_j), exactly.
+
+    You will see tokens gather: for Q = K = V = I every generic start ends in one point, after plateaus with several
+    clusters that last longer the larger β is. V = -I spreads them. Antipodal pairs are stationary for every β, so
+    symmetric starts are the exceptional set of the theorems.
+
+    Good values: n = 32..200, d = 2 or 3, β = 1 (direct collapse), β = 9 (long plateaus), until 15..30.
+    Cost of a drift: O(H n² d) time; memory O(n²), in row blocks for large n.
+    """
+
+    beta: Float[Array, ""]
+    attention: Attention
+    weights: Weights
+    perceptron: Perceptron | None
+    multiplicities: Float[Array, " n"] | None
+    top: Float[Array, ""]
+    space: str = eqx.field(static=True)
+    identity: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        beta: float,
+        *,
+        attention: Attention | None = None,
+        weights: Weights | None = None,
+        perceptron: Perceptron | None = None,
+        multiplicities: Any = None,
+        space: str = "sphere",
+    ) -> None:
+        beta = finite_number("beta", beta, low=0.0)
+        require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
+        self.attention = Softmax() if attention is None else attention
+        if isinstance(self.attention, Unnormalised) and beta - float(self.attention.shift) > 700:
+            raise ArgumentError(
+                f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled kernel "
+                "e^(β(<x,y>-1)), attention=Unnormalised(shift=beta), whose time runs e^β times slower."
+            )
+        self.beta = jnp.asarray(beta)
+        self.weights = Identity() if weights is None else weights
+        self.perceptron = perceptron
+        if multiplicities is not None:
+            multiplicities = finite_array("multiplicities", multiplicities, ("n",))
+            require(bool((multiplicities > 0).all()), "multiplicities", "be positive", multiplicities)
+        self.multiplicities = None if multiplicities is None else jnp.asarray(multiplicities, float)
+        self.space = space
+        self.identity, top = _energy_identity(self.weights, perceptron, space)
+        self.top = jnp.asarray(top)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Where piecewise weights jump."""
+        return self.weights.breakpoints
+
+    def domain(self, d: int) -> Domain:
+        """The space the tokens live in."""
+        return Sphere(d) if self.space == "sphere" else Euclidean(d)
+
+    def check(self, tokens: Any) -> None:
+        """Tokens of the domain, with the width of the weights and one multiplicity each."""
+        array = np.asarray(tokens)
+        if array.ndim < 2 or 0 in array.shape:
+            raise ArgumentError(f"Argument `tokens` must have shape (n, d) with n, d ≥ 1, but has shape {array.shape}.")
+        n, d = array.shape[-2:]
+        self.domain(d).check(tokens)
+        heads = self.weights.at(jnp.zeros(()))
+        if heads is not None and heads.value.shape[-1] != d:
+            raise ArgumentError(f"Argument `tokens` must have width d = {heads.value.shape[-1]} of the weights, but {d}.")
+        if self.perceptron is not None and self.perceptron.inner.shape[-1] != d:
+            width = self.perceptron.inner.shape[-1]
+            raise ArgumentError(f"Argument `tokens` must have width d = {width} of the perceptron, but {d}.")
+        if self.multiplicities is not None and self.multiplicities.shape != (n,):
+            raise ArgumentError(f"Argument `multiplicities` must have one entry a token ({n}), not {self.multiplicities.shape}.")
+
+    def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """The state is the tokens."""
+        return tokens
+
+    def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """The tokens are the state."""
+        return state
+
+    def retract(self, state: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """N(x) = x/|x| on the sphere."""
+        return self.domain(state.shape[-1]).retract(state)
+
+    def attend(self, x: Float[Array, "n d"], t: Array) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+        """The attention vectors A_i (perceptron included) and the log-scale of head one."""
+        masses = self.normalised_masses(x.shape[0], x.dtype)
+        heads = self.weights.at(t)
+        if heads is None:
+            out, log_scale = attend(self.attention, self.beta * x, x, x, masses)
+            out = self.weights.value_sign * out
+        else:
+            query = x if heads.query is None else jnp.einsum("hpd,nd->hnp", heads.query, x)
+            key = x if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, x)
+            value = jnp.einsum("hed,nd->hne", heads.value, x)
+            axes = (0 if heads.query is not None else None, 0 if heads.key is not None else None, 0)
+            one = lambda q, k, v: attend(self.attention, self.beta * q, k, v, masses)  # noqa: E731
+            outs, scales = jax.vmap(one, in_axes=axes)(query, key, value)
+            out, log_scale = jnp.sum(outs, axis=0), scales[0]
+        if self.perceptron is not None:
+            out = out + self.perceptron(x)
+        return out, log_scale
+
+    def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """P_{x_i} A_i."""
+        return self.domain(state.shape[-1]).tangent(state, self.attend(state, t)[0])
+
+    def layer(self, state: Float[Array, "n d"], t: Array, step: Array) -> Float[Array, "n d"]:
+        """x_i ← N(x_i + η A_i): one Post-LN layer (no N in R^d)."""
+        return self.retract(state + step * self.attend(state, t)[0])
+
+    def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """a_ij of the first head."""
+        return self.attention.normalise(self._scores(state, t), self.normalised_masses(*_like(state)))[0]
+
+    def _scores(self, x: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        heads = self.weights.at(t)
+        query = x if heads is None or heads.query is None else x @ heads.query[0].T
+        key = x if heads is None or heads.key is None else x @ heads.key[0].T
+        return self.beta * query @ key.T
+
+    def energy_deficit(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
+        """F = e^{-β}(E_β - E_max) = Σ_ij m_i m_j (e^{-βu_ij} - 1)/(2β), E_β = Σ m_i m_j e^{β<x_i,x_j>}/(2β).
+
+        With Q^T K = ±V the exponent is β<Q x_i, K x_j> and β|Q^T K| takes the place of β in the shift.
+        """
+        if self.space != "sphere":
+            return None
+        masses = self.normalised_masses(*_like(state))
+        if self.identity in ("matched", "opposed"):
+            deficits = self.top - self._scores(state, t) / jnp.where(self.beta > 0, self.beta, 1.0)
+        else:
+            deficits = self.deficits(state, t)
+        return masses @ pair_energy(deficits, self.beta) @ masses / 2
+
+    def power(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
+        """dF/dt = Σ_i m_i Z_i e^{-β} |dx_i/dt|² for softmax (Z_i = Σ_j m_j e^{β<x_i,x_j>}), without Z_i for USA."""
+        if self.space != "sphere":
+            return None
+        out, log_scale = self.attend(state, t)
+        velocity = self.domain(state.shape[-1]).tangent(state, out)
+        masses = self.normalised_masses(*_like(state))
+        speed = jnp.sum(velocity * velocity, axis=-1)
+        work = jnp.sum(masses * jnp.exp(log_scale - self.beta * self.top) * speed)
+        return -work if self.identity == "opposed" else work / self.weights.value_sign
+
+    def handover(self, state: Any, t: float, until: float) -> tuple[Model, Any, str] | None:
+        """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose."""
+        plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
+        if not plain or state.shape[0] > 512 or until - t < 1 or float(self.weights.value_sign) != 1:
+            return None
+        deficits = self.deficits(state, jnp.asarray(t))
+        if float(jnp.max(deficits)) > 5e-7:
+            return None
+        unnormalised = isinstance(self.attention, Unnormalised)
+        shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
+        gram = GramAttention(self.beta, self.multiplicities, unnormalised, shift)
+        return gram, deficits, "one cluster of diameter below 1e-3: deficits are integrated relatively"
+
+    def energy_identity(self) -> str:
+        """The identity needs V = ±Q^T K symmetric, one head and no perceptron."""
+        return "holds" if self.identity in ("identity", "matched", "opposed") else self.identity
+
+
+def _like(state: Array) -> tuple[int, Any]:
+    return state.shape[0], state.dtype
+
+
+def _energy_identity(weights: Weights, perceptron: Perceptron | None, space: str) -> tuple[str, float]:
+    """Whether E_β is monotone along the flow, and the norm |Q^T K| of its exponent.
+
+    "identity" (Q = K = I, V = v I), "matched" (V = Q^T K = V^T), "opposed" (V = -Q^T K = V^T), else the reason why not.
+    """
+    if space != "sphere":
+        return "no energy in R^d", 1.0
+    if perceptron is not None:
+        return "the perceptron does work that E_β does not contain", 1.0
+    if isinstance(weights, Identity):
+        return "identity", 1.0
+    if isinstance(weights, Fixed) and weights.value.shape[0] == 1 and not isinstance(weights.value, jax.core.Tracer):
+        d = weights.value.shape[-1]
+        query, key = (np.eye(d) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
+        score, value = query.T @ key, np.asarray(weights.value[0])
+        slack = 1e-12 * max(1.0, float(np.abs(value).max()))
+        if np.abs(value - value.T).max() < slack:
+            for name, sign in (("matched", 1), ("opposed", -1)):
+                if np.abs(score - sign * value).max() < slack:
+                    return name, float(np.linalg.norm(score, 2))
+    return "V and ±Q^T K are not one symmetric matrix, so E_β need not be monotone", 1.0
+
+
+def _build(kind: Attention | None) -> Any:
+    def build(beta: float = 4.0, value: float = 1.0, space: str = "sphere") -> SelfAttention:
+        return SelfAttention(beta, attention=kind, weights=Identity(value), space=space)
+
+    return build
+
+
+MODELS.register(
+    "sa",
+    Description(
+        _build(None),
+        "Self-attention (SA)",
+        "ẋᵢ = P_xᵢ( Zᵢ⁻¹ Σⱼ e^{β⟨Qxᵢ,Kxⱼ⟩} V xⱼ ),  Zᵢ = Σₖ e^{β⟨Qxᵢ,Kxₖ⟩}",
+        "Tokens gather in clusters that merge; one point in the end. Plateaus last e^{2β}-long times in low dimension.",
+        "n = 32…200, d = 2 or 3, beta = 1 (direct collapse) or 9 (plateaus), until = 15…30",
+        (PERSPECTIVE,),
+    ),
+)
+MODELS.register(
+    "usa",
+    Description(
+        _build(Unnormalised()),
+        "Unnormalised self-attention (USA)",
+        "ẋᵢ = P_xᵢ( n⁻¹ Σⱼ e^{β⟨xᵢ,xⱼ⟩} xⱼ )",
+        "The same clusters, but faster the larger β: the late rate is e^β instead of 1. Not a time change of SA.",
+        "beta ≤ 10, until = 1…3",
+        (PERSPECTIVE, MEAN_FIELD_DYNAMICS),
+    ),
+)
