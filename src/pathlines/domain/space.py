@@ -46,6 +46,7 @@ def sines(n: int, d: int, a: float = 1.3, b: float = 2.1, c: float = 0.7) -> np.
     return np.sin(a * i + b * j + c * i * j)
 
 
+@jax.jit
 def pair_deficits(x: Float[Array, "n d"]) -> Float[Array, "n n"]:
     """u_ij = ½|x_i - x_j|², from differences, so that nearly coincident points keep their relative precision.
 
@@ -64,6 +65,5 @@ def checked_tokens(tokens: Any, dim: int) -> np.ndarray:
     """Return tokens as a finite ``(..., n, d)`` array with n ≥ 1 and the domain's d."""
     array = finite_array("tokens", tokens)
     if array.ndim < 2 or array.shape[-1] != dim or array.shape[-2] < 1:
-
         raise ArgumentError(f"Argument `tokens` must have shape (n, {dim}) with n ≥ 1, but has shape {array.shape}.")
     return array

@@ -119,9 +119,7 @@ class Sphere(Domain):
         """``sizes[k]`` tokens around each centre: N(centre + spread · Gaussian)."""
         centres = self.normalise(centres, dtype)
         sizes = np.asarray(sizes)
-        require(
-            sizes.shape == centres.shape[:1] and bool((sizes >= 1).all()), "sizes", "be one count a centre", sizes
-        )
+        require(sizes.shape == centres.shape[:1] and bool((sizes >= 1).all()), "sizes", "be one count a centre", sizes)
         spread = finite_number("spread", spread, low=0.0)
         points = jnp.repeat(centres, sizes, axis=0, total_repeat_length=int(sizes.sum()))
         return self.retract(points + spread * jax.random.normal(key, points.shape, points.dtype))
@@ -131,7 +129,7 @@ class Sphere(Domain):
         return self.normalise(sines(n, self.dim), dtype)
 
 
-def _von_mises_fisher_cosine(key: PRNGKeyArray, n: int, d: int, kappa: float, dtype: np.dtype) -> Float[Array, "n"]:
+def _von_mises_fisher_cosine(key: PRNGKeyArray, n: int, d: int, kappa: float, dtype: np.dtype) -> Float[Array, n]:
     """Cosines to the centre: W = (1 - (1+b)B)/(1 - (1-b)B), B ~ Beta((d-1)/2, (d-1)/2), accepted by log-ratio."""
     m = d - 1
     b = m / (2 * kappa + np.sqrt(4 * kappa**2 + m**2))

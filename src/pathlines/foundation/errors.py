@@ -54,7 +54,9 @@ def positive_integer(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def finite_number(name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, open_low: bool = False) -> float:
+def finite_number(
+    name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, open_low: bool = False
+) -> float:
     """Return ``value`` as a finite float in ``[low, high]`` (``(low, high]`` when ``open_low``)."""
     sign = ">" if open_low else "≥"
     limits = [f"{sign} {low:g}"] if np.isfinite(low) else []

@@ -106,7 +106,9 @@ def advance(
         return (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
-        c = jax.lax.while_loop(lambda c: unfinished(c, target), lambda c: _step(program, model, field, c, target, controls), c)
+        c = jax.lax.while_loop(
+            lambda c: unfinished(c, target), lambda c: _step(program, model, field, c, target, controls), c
+        )
         snapshot = Snapshot(model, c.state, c.t, start)
         return c, (c.t >= target, (*(o(snapshot) for o in program.record), *c.integrals))
 

@@ -55,7 +55,11 @@ def ensemble(
     cores. Standard errors are over ``run``: samples are the unit of independence, not pairs.
     """
     began = clock.perf_counter()
-    runs, grid, chosen = positive_integer("runs", runs), time_grid(until, times), checked_observables(record) or (positions,)
+    runs, grid, chosen = (
+        positive_integer("runs", runs),
+        time_grid(until, times),
+        checked_observables(record) or (positions,),
+    )
     program = Program(chosen_method(method, step), chosen, (), False, step is None)
     name, values = _parameter(model, over)
     example = admitted_tokens(model, law(key))
@@ -63,7 +67,14 @@ def ensemble(
     number = lambda x: jnp.asarray(x, example.dtype)  # noqa: E731
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
     settings = _Settings(
-        program, law, name, number(grid), number(rtol), number(rtol if atol is None else atol), number(step or -1.0), max_steps
+        program,
+        law,
+        name,
+        number(grid),
+        number(rtol),
+        number(rtol if atol is None else atol),
+        number(step or -1.0),
+        max_steps,
     )
     lanes, groups = _lanes(example.shape, chosen, exact, example, len(grid), memory)
     jobs = [(v, r) for v in range(len(values)) for r in range(runs)]
@@ -71,7 +82,11 @@ def ensemble(
     data = _dataset(chosen, columns, name, values, runs, grid)
     check = Certificate("unfinished_runs", failed, 0.0, failed == 0, f"of {len(jobs)} runs")
     if failed:
-        warnings.warn(f"{failed} of {len(jobs)} runs stalled or diverged; their later records are NaN.", PathlinesWarning, stacklevel=2)
+        warnings.warn(
+            f"{failed} of {len(jobs)} runs stalled or diverged; their later records are NaN.",
+            PathlinesWarning,
+            stacklevel=2,
+        )
     setting = {
         "model": describe(model),
         "over": {name: describe(values)} if name else None,
@@ -151,7 +166,14 @@ def _chunk(settings: _Settings, model: Model, key: PRNGKeyArray, values: Array, 
 
 
 def _all(
-    settings: _Settings, model: Model, key: PRNGKeyArray, values: np.ndarray, jobs: list, lanes: int, groups: int, show: Any
+    settings: _Settings,
+    model: Model,
+    key: PRNGKeyArray,
+    values: np.ndarray,
+    jobs: list,
+    lanes: int,
+    groups: int,
+    show: Any,
 ) -> tuple[list[np.ndarray], int]:
     size = lanes * min(groups, -(-len(jobs) // lanes))
     starts = range(0, len(jobs), size)
@@ -179,7 +201,12 @@ def _all(
 
 
 def _dataset(
-    chosen: tuple[Observable, ...], columns: list[np.ndarray], name: str | None, values: np.ndarray, runs: int, grid: np.ndarray
+    chosen: tuple[Observable, ...],
+    columns: list[np.ndarray],
+    name: str | None,
+    values: np.ndarray,
+    runs: int,
+    grid: np.ndarray,
 ) -> xr.Dataset:
     leading = ((name, len(values)),) if name else ()
     data = xr.Dataset(coords={"time": grid, **({name: values} if name else {})})

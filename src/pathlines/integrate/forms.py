@@ -45,7 +45,9 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
     if form in ("auto", "span"):
         obstacle = _span_obstacle(model, n, d, record)
         if obstacle is None:
-            return _span(model, tokens, f"d = {d} > n = {n} and only rotations matter: the {n}-dimensional span is exact")
+            return _span(
+                model, tokens, f"d = {d} > n = {n} and only rotations matter: the {n}-dimensional span is exact"
+            )
         if form == "span":
             raise FormError(f"The span form is not available: {obstacle}.")
     if form in ("auto", "circle-fourier"):

@@ -59,7 +59,8 @@ class Journey:
                 problem = self._through(targets, end, report)
                 if problem is not None:
                     return problem
-                if end == limit and len(self.rows) < len(self.grid) and not self._hand_over():
+                beyond = len(self.rows) < len(self.grid) and not self.model.has_flow_map
+                if end == limit and beyond and not self._hand_over(True):
                     return f"stopped at t = {limit:.6g}: {why}"
         except KeyboardInterrupt:
             return f"interrupted at t = {float(self.carry.t):.6g}"
@@ -80,7 +81,7 @@ class Journey:
         wanted = np.isin(targets, self.grid)
         at = 0
         while at < len(targets):
-            self._hand_over()
+            self._hand_over(False)
             block = targets[at : at + BLOCK]
             reached, records = self._advance(np.pad(block, (0, BLOCK - len(block)), mode="edge"), end)
             done = int(np.sum(reached[: len(block)]))
@@ -133,11 +134,11 @@ class Journey:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
 
-    def _hand_over(self) -> bool:
+    def _hand_over(self, at_horizon: bool) -> bool:
         """Continue with a model that keeps more digits, when one is offered that serves every observable."""
         if not self.hand_over:
             return False
-        offer = self.model.handover(self.carry.state, float(self.carry.t), float(self.grid[-1]))
+        offer = self.model.handover(self.carry.state, float(self.carry.t), float(self.grid[-1]), at_horizon)
         if offer is None:
             return False
         model, state, reason = offer

@@ -20,9 +20,7 @@ from pathlines.integrate.run import Certificate, Run, describe, provenance
 from pathlines.model.base import Model, Snapshot
 
 
-def layers(
-    model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: Recorded = (), every: int = 1
-) -> Run:
+def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: Recorded = (), every: int = 1) -> Run:
     """Apply ``depth`` layers x ← layer(x, t, η) of step η = ``step``, at depth-times t = ηℓ.
 
     Observables are recorded at layers 0, ``every``, 2·``every``, …; the coordinate ``layer`` counts them. This is the

@@ -68,7 +68,9 @@ def observable(
     """Turn a function of a snapshot into a registered observable; keywords are its default parameters."""
 
     def wrap(function: Callable[..., Array]) -> Observable:
-        entry = Observable(name, label, symbol, function, dims, needs_tokens, ambient, tuple(sorted(parameters.items())))
+        entry = Observable(
+            name, label, symbol, function, dims, needs_tokens, ambient, tuple(sorted(parameters.items()))
+        )
         return OBSERVABLES.register(name, entry)
 
     return wrap

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -82,6 +83,7 @@ def describe(thing: Any) -> Any:
     return repr(thing)
 
 
+@cache
 def provenance() -> dict[str, str]:
     """Versions of what computed a result."""
     packages = ("pathlines", "jax", "numpy", "scipy", "xarray")

@@ -167,17 +167,13 @@ def _mismatch(path: Orbit, tau: np.ndarray, time: np.ndarray, kind: str) -> tupl
     return miss, tau * rate / scaled
 
 
-def overlap_at(
-    time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0
-) -> np.ndarray:
+def overlap_at(time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
     """Overlap ρ(t), the inverse of ``time_to_overlap``; ρ-ρ0 keeps relative precision at early times."""
     path, tau = _located(time, n, beta, kind, start)
     return (np.asarray(start, dtype=np.float64) + path.increment(tau))[()]
 
 
-def deficit_at(
-    time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0
-) -> np.ndarray:
+def deficit_at(time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
     """Deficit 1-ρ(t) with full relative precision until it underflows."""
     path, tau = _located(time, n, beta, kind, start)
     return path.deficit(tau)[()]
@@ -203,9 +199,7 @@ def late_time_shift(n: ArrayLike, beta: ArrayLike, start: ArrayLike = 0.0) -> np
         return (0.5 * np.log(path.y0 * path.c / path.w0) + _total_boost(path) / path.n)[()]
 
 
-def log_late_time_prefactor(
-    n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0
-) -> np.ndarray:
+def log_late_time_prefactor(n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
     """ln C of ``late_time_prefactor``, for C beyond float64."""
     one_of("kind", kind, KINDS)
     if kind == "sa":
@@ -215,9 +209,7 @@ def log_late_time_prefactor(
         return (np.log(path.y0 * path.c / path.w0) + 2 * _total_boost(path))[()]
 
 
-def late_time_prefactor(
-    n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0
-) -> np.ndarray:
+def late_time_prefactor(n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
     """C of the late law 1-ρ ~ C e^{-2t} (SA) or C e^{-2e^β t} (USA) (derived): C = (y0 c/w0) e^{2K/n} or (y0 c/w0) e^{2K}."""
     with np.errstate(over="ignore"):
         return np.exp(log_late_time_prefactor(n, beta, kind, start))[()]

@@ -102,9 +102,7 @@ class Orbit:
         return np.broadcast_shapes(*(np.shape(a) for a in (self.n, self.beta, self.y0, self.w0)))
 
 
-def _boost_by_quadrature(
-    beta: np.ndarray, y0: np.ndarray, w0: np.ndarray, y: np.ndarray, s: np.ndarray
-) -> np.ndarray:
+def _boost_by_quadrature(beta: np.ndarray, y0: np.ndarray, w0: np.ndarray, y: np.ndarray, s: np.ndarray) -> np.ndarray:
     """½ ∫_y^{y0} (e^{βη}-1)/η · c/(c-η) dη: the only singularity, η = c, is at least a panel away."""
     away = s[:, None] * _NODES
     eta = y0[:, None] - away
@@ -158,9 +156,3 @@ def orbit(n: ArrayLike, beta: ArrayLike, start: ArrayLike) -> Orbit:
     w0 = start + 1 / (n - 1)
     require(bool(np.all(w0 >= 0)), "start", "be ≥ -1/(n-1)", start)
     return Orbit(n, beta, 1.0 - start, w0)
-
-
-def orbit_from_deficit(n: float, beta: float, deficit: float) -> Orbit:
-    """The orbit through a deficit y0 that may be far below 1e-16, which 1-ρ0 could not hold."""
-    n, beta, y0 = np.float64(n), np.float64(beta), np.float64(deficit)
-    return Orbit(n, beta, y0, np.maximum(n / (n - 1) - y0, 0.0))

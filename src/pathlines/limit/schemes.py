@@ -1,13 +1,10 @@
-"""Six ways to normalise, reduced to two numbers: the overlap ρ of directions and the magnitude r of the tokens.
+"""The six normalisation schemes on an equiangular start: exact orbits, exact clocks, terminal constants, layers.
 
-From an equiangular start with equal magnitudes, every scheme of Normalization in Attention Dynamics (arXiv:2510.22026)
-keeps that form. With y = 1-ρ, b = 1/(e^{βy}+n-1), a = 1-(n-1)b, s1 = 1+(n-1)ρ (derived):
-
-    h = ⟨θ,A⟩ = (a-b) + b s1,   m = |A| = √((a-b)² + 2(a-b)b s1 + b² n s1),   F = 2b y s1,
-    ρ' = F/s,  (s, r') = post (1,0)  pre (r,h)  peri (rm,h/m)  ngpt (m/α,0)  sqrt (√(t+1),0);  mix: post to τ, then pre.
-
-You will see post and ngpt collapse like e^{-2t}, e^{-2αt}, sqrt like e^{-4√t}, and pre, peri, mix only like C∞/t².
-A direction that is attended to nowhere (A = 0: β = 0 on the regular simplex) is normalised to 0, so it does not move.
+In the clock τ of ``limit.orbit`` each scheme is one quadrature dt = s·(1+(e^{βy}-1)/n) dτ: post and sqrt in closed form,
+ngpt with s = m/α, pre with s = r and peri with s = rm, where r(ρ) is a closed form too (all derived). You will see post
+and ngpt collapse like e^{-2t} and e^{-2αt}, sqrt like e^{-4√(t+1)}, but pre, peri and mix only like C∞/t².
+Schemes: Normalization in Attention Dynamics, arXiv:2510.22026; The Mean-Field Dynamics of Transformers,
+arXiv:2512.01868. Equations of ρ and r: ``limit.reduction``; layers: ``limit.layers``; both are re-exported here.
 """
 
 from __future__ import annotations
@@ -15,68 +12,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.errors import finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION
-from pathlines.limit.arguments import one_of, real_array
+from pathlines.limit.arguments import real_array
 from pathlines.limit.clock import Clock
 from pathlines.limit.equiangular import deficit_at, time_to_deficit
-from pathlines.limit.orbit import LARGEST_EXPONENT, Orbit, orbit, orbit_from_deficit
+from pathlines.limit.layers import CollapseDepth, layer_map, layers_to_deficit
+from pathlines.limit.orbit import LARGEST_EXPONENT, Orbit, orbit
+from pathlines.limit.reduction import SCHEMES, attention_numbers, check_scheme, reduced_rates
 
+__all__ = [
+    "SCHEMES",
+    "CollapseDepth",
+    "layer_map",
+    "layers_to_deficit",
+    "log_terminal_constant",
+    "magnitude_on_orbit",
+    "orbit_integral",
+    "reduced_rates",
+    "reduced_trajectory",
+    "terminal_constant",
+    "time_to_deficit_scheme",
+]
 SOURCES = (NORMALIZATION, MEAN_FIELD_DYNAMICS)
-SCHEMES = ("post", "pre", "mix", "peri", "ngpt", "sqrt")
-
-
-def attention_numbers(deficit: np.ndarray, slack: np.ndarray, n: ArrayLike, beta: ArrayLike) -> tuple:
-    """(a-b, b, h, m) at y = ``deficit``, w = ``slack`` = ρ+1/(n-1); sums of positive terms only, nothing cancels."""
-    y, n, beta = np.asarray(deficit), np.asarray(n, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-    fading = np.exp(-beta * y)
-    total = 1 + (n - 1) * fading
-    b = fading / total
-    own = -np.expm1(-beta * y) / total
-    s1 = (n - 1) * slack
-    h = own + b * s1
-    m = np.sqrt(own * own + 2 * own * b * s1 + b * b * n * s1)
-    return own, b, h, m
-
-
-def _state(deficit: ArrayLike, magnitude: ArrayLike, n: int, beta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Check (1-ρ, r, n, β); return y, w = n/(n-1) - y and r."""
-    positive_integer("n", n, 2)
-    finite_number("beta", beta, 0.0)
-    y = real_array("deficit", deficit, 0.0)
-    slack = n / (n - 1) - y
-    require(bool(np.all(slack >= -1e-15)), "deficit", "be ≤ n/(n-1)", deficit)
-    return y, np.maximum(slack, 0.0), real_array("magnitude", magnitude, 0.0, open_low=True)
-
-
-def reduced_rates(
-    scheme: str,
-    deficit: ArrayLike,
-    magnitude: ArrayLike,
-    n: int,
-    beta: float,
-    time: ArrayLike = 0.0,
-    alpha: float = 1.0,
-    switch: float = 2.0,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(ρ', r') at deficit 1-ρ and magnitude r: the right-hand side at the top of this file, elementwise."""
-    one_of("scheme", scheme, SCHEMES)
-    y, slack, r = _state(deficit, magnitude, n, beta)
-    t = real_array("time", time, 0.0)
-    _, b, h, m = attention_numbers(y, slack, n, beta)
-    rate = 2 * b * y * (n - 1) * slack
-    unit = np.where(m > 0, m, 1.0)
-    still = np.zeros(np.broadcast_shapes(rate.shape, r.shape, t.shape))
-    after = still + (t > switch)
-    speed, growth = {
-        "post": (1.0, still),
-        "pre": (1 / r, h + still),
-        "mix": (np.where(after > 0, 1 / r, 1.0), h * after),
-        "peri": (1 / (r * unit), h / unit + still),
-        "ngpt": (alpha / unit, still),
-        "sqrt": (1 / np.sqrt(t + 1), still),
-    }[scheme]
-    return (rate * speed + still)[()], growth[()]
 
 
 def orbit_integral(overlap: ArrayLike, n: ArrayLike, beta: ArrayLike, start: ArrayLike = 0.0) -> np.ndarray:
@@ -110,13 +68,11 @@ def log_terminal_constant(
 ) -> np.ndarray:
     """ln C∞, for constants beyond float64."""
     r0 = real_array("magnitude", magnitude, 0.0, open_low=True)
-    y0 = 1 - np.asarray(start, dtype=np.float64)
-    return (2 * np.log(r0) + np.log(y0) + orbit_integral(1.0, n, beta, start))[()]
+    total = orbit_integral(1.0, n, beta, start)
+    return (2 * np.log(r0) + np.log1p(-np.asarray(start, dtype=np.float64)) + total)[()]
 
 
-def terminal_constant(
-    n: ArrayLike, beta: ArrayLike, start: ArrayLike = 0.0, magnitude: ArrayLike = 1.0
-) -> np.ndarray:
+def terminal_constant(n: ArrayLike, beta: ArrayLike, start: ArrayLike = 0.0, magnitude: ArrayLike = 1.0) -> np.ndarray:
     """C∞ = r0²(1-ρ0)e^{J(1)}: r²(1-ρ) -> C∞ and t²(1-ρ) -> C∞ for Pre-LN and Peri-LN alike (derived).
 
     r²(1-ρ) converges like t^{-2}, t²(1-ρ) only like 1/t.
@@ -127,39 +83,125 @@ def terminal_constant(
 
 def _log_growth(path: Orbit, tau: np.ndarray) -> np.ndarray:
     """ln(r/r0) = ½ ln(y0/y) + K/n along the orbit of Pre-LN and Peri-LN."""
-    increment = path.increment(tau)
-    boost = path.boost(path.deficit(tau), increment)
-    return 0.5 * np.log1p(-(path.w0 / path.c) * -np.expm1(2 * tau)) + boost / path.n
+    early = tau < 1
+    near = 0.5 * np.log1p(path.w0 / path.c * np.expm1(2 * np.where(early, tau, 0.0)))
+    far = tau + 0.5 * np.log((path.w0 + path.y0 * np.exp(-2 * tau)) / path.c)
+    return np.where(early, near, far) + path.boost(path.deficit(tau), path.increment(tau)) / path.n
 
 
 def _clock(scheme: str, path: Orbit, magnitude: float, alpha: float) -> Clock:
-    """The clock dt/dτ = s·(1 + (e^{βy}-1)/n) of pre, peri or ngpt along the orbit."""
+    """The clock dt/dτ = s·(1+(e^{βy}-1)/n) of pre, peri or ngpt along the orbit."""
+    n, beta, c = float(path.n), float(path.beta), float(path.c)
 
     def speed(tau: np.ndarray) -> np.ndarray:
         y = path.deficit(tau)
-        base = 1 + np.expm1(path.beta * y) / path.n
+        base = 1 + np.expm1(beta * y) / n
         if scheme != "ngpt":
             base = base * magnitude * np.exp(_log_growth(path, tau))
         if scheme != "pre":
-            base = base * attention_numbers(y, path.slack(tau), path.n, path.beta)[3]
+            base = base * attention_numbers(y, path.slack(tau), n, beta)[3]
         return base / alpha if scheme == "ngpt" else base
 
     def width(tau: float) -> float:
         y = float(path.deficit(np.float64(tau)))
-        steep = 1 + float(path.beta) * y * (1 - y * float(1 / path.c)) * 2 + np.expm1(float(path.beta) * y) / path.n
-        return 0.5 / float(steep)
+        return float(0.5 / (1 + 2 * beta * y * (1 - y / c) + np.expm1(beta * y) / n))
 
     return Clock(speed, width)
 
 
-def _moving(scheme: str, path: Orbit, times: np.ndarray, magnitude: float, alpha: float) -> tuple:
-    """(deficit, magnitude) of pre, peri or ngpt at the times, from the start of ``path``."""
-    if bool(path.stationary):
+def _check_exponent(path: Orbit) -> None:
+    exponent = float(path.beta * path.y0)
+    require(exponent <= LARGEST_EXPONENT, "beta", f"be such that beta·(1-start) ≤ {LARGEST_EXPONENT:g}", path.beta)
+
+
+def _moved(scheme: str, path: Orbit, times: np.ndarray, magnitude: float, alpha: float) -> tuple:
+    """(deficit, magnitude) of pre, peri or ngpt after the times, from the start of ``path``."""
+    if path.stationary:
         _, _, h, m = attention_numbers(path.y0, path.w0, path.n, path.beta)
         growth = {"pre": h, "peri": h / m if m > 0 else 0.0, "ngpt": 0.0}[scheme]
         return np.full(times.shape, float(path.y0)), magnitude + growth * times
-    exponent = float(path.beta * path.y0)
-    require(exponent <= LARGEST_EXPONENT, "beta", f"be such that beta·(1-start) ≤ {LARGEST_EXPONENT:g}", exponent)
+    _check_exponent(path)
     tau = _clock(scheme, path, magnitude, alpha).progress_at(times)
     growth = np.zeros_like(tau) if scheme == "ngpt" else _log_growth(path, tau)
     return path.deficit(tau), magnitude * np.exp(growth)
+
+
+def _square_root_time(times: np.ndarray) -> np.ndarray:
+    """2(√(t+1)-1), written so that small times keep their digits."""
+    return 2 * times / (np.sqrt(times + 1) + 1)
+
+
+def _after_switch(n: int, beta: float, start: float, switch: float) -> Orbit:
+    """The orbit on from the Mix-LN switch; its deficit may be far below 1e-16, so it does not go through ρ."""
+    y = np.float64(deficit_at(switch, n, beta, "sa", start))
+    return Orbit(np.float64(n), np.float64(beta), y, np.maximum(n / (n - 1) - y, 0.0))
+
+
+def reduced_trajectory(
+    scheme: str,
+    times: ArrayLike,
+    n: int,
+    beta: float,
+    start: float = 0.0,
+    magnitude: float = 1.0,
+    alpha: float = 1.0,
+    switch: float = 2.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(1-ρ(t), r(t)) of a scheme at the given times, 12 digits or more, 1-ρ with full relative precision.
+
+    Start: overlap ρ0 = ``start`` and magnitude r0. ``alpha`` is nGPT's α, ``switch`` Mix-LN's τ (r = r0 up to τ).
+    Cost: post, sqrt a few exponential integrals a time; the others some hundred quadrature panels, once.
+    """
+    check_scheme(scheme, n, beta, alpha, switch)
+    t = real_array("times", times, 0.0)
+    r0 = finite_number("magnitude", magnitude, 0.0, open_low=True)
+    path = orbit(n, beta, start)
+    require(path.y0.ndim == 0, "start", "be one number", start)
+    if scheme in ("post", "sqrt"):
+        clock = t if scheme == "post" else _square_root_time(t)
+        return deficit_at(clock, n, beta, "sa", start), np.full(t.shape, r0)[()]
+    if scheme != "mix":
+        deficit, size = _moved(scheme, path, t, r0, alpha)
+        return deficit[()], size[()]
+    before = t <= switch
+    deficit, size = _moved("pre", _after_switch(n, beta, start, switch), np.maximum(t - switch, 0.0), r0, alpha)
+    early = deficit_at(np.minimum(t, switch), n, beta, "sa", start)
+    return np.where(before, early, deficit)[()], np.where(before, r0, size)[()]
+
+
+def time_to_deficit_scheme(
+    scheme: str,
+    deficit: ArrayLike,
+    n: int,
+    beta: float,
+    start: float = 0.0,
+    magnitude: float = 1.0,
+    alpha: float = 1.0,
+    switch: float = 2.0,
+) -> np.ndarray:
+    """Depth time at which 1-ρ has fallen to ``deficit`` (≤ 1-ρ0) under a scheme; inf for 0 and for the simplex."""
+    check_scheme(scheme, n, beta, alpha, switch)
+    y = real_array("deficit", deficit, 0.0)
+    r0 = finite_number("magnitude", magnitude, 0.0, open_low=True)
+    path = orbit(n, beta, start)
+    require(bool(np.all(y <= path.y0)), "deficit", "be ≤ 1-start", deficit)
+    post = time_to_deficit(y, n, beta, "sa", start)
+    if scheme == "post":
+        return post
+    if scheme == "sqrt":
+        return (post + 0.25 * post**2)[()]
+    if scheme != "mix":
+        return _clock_time(scheme, path, y, r0, alpha)[()]
+    later = _after_switch(n, beta, start, switch)
+    rest = _clock_time("pre", later, np.minimum(y, later.y0), r0, alpha)
+    return np.where(post <= switch, post, switch + rest)[()]
+
+
+def _clock_time(scheme: str, path: Orbit, y: np.ndarray, magnitude: float, alpha: float) -> np.ndarray:
+    tau = path.progress(y, path.y0 - y)
+    out = np.where(np.isfinite(tau), 0.0, np.inf)
+    reached = np.isfinite(tau) & (tau > 0)
+    if np.any(reached):
+        _check_exponent(path)
+        out[reached] = _clock(scheme, path, magnitude, alpha).time_at(tau[reached])
+    return out

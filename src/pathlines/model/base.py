@@ -92,8 +92,12 @@ class Model(eqx.Module):
         """Return "holds", or the reason why ``power`` is only reported and not asserted."""
         return "holds"
 
-    def handover(self, state: State, t: float, until: float) -> tuple[Model, State, str] | None:
+    def handover(self, state: State, t: float, until: float, at_horizon: bool) -> tuple[Model, State, str] | None:
         """A model that continues more accurately from here (same observables), with the reason; else ``None``."""
+        return None
+
+    def assumption(self, state: State, t: float) -> tuple[float, str] | None:
+        """How far a state is from breaking what this model assumes (positive: broken), and what that is."""
         return None
 
     def horizon(self, tokens: Any) -> tuple[float, str]:

@@ -21,7 +21,7 @@ class HardmaxPhase(Model):
 
     value: Float[Array, "d d"]
     leader: Int[Array, " n"]
-    eigenvalues: Array
+    parent: Any
 
     def check(self, tokens: Any) -> None:
         """States come from a run of ``RescaledAttention``."""
@@ -33,6 +33,10 @@ class HardmaxPhase(Model):
     def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
         """z."""
         return state
+
+    def pair_scores(self, z: Float[Array, "n d"]) -> Float[Array, "n n"]:
+        """<Q z_i, K z_j> of the softmax phase."""
+        return self.parent.pair_scores(z)
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """The frozen 0/1 matrix."""
@@ -48,11 +52,17 @@ class HardmaxPhase(Model):
         return True
 
     def flow_map(self, state: Any, t: float, until: float) -> Any:
-        """The exact solution; chains of leaders are followed until P^k is idempotent."""
+        """The exact solution; leaders that follow others need the exponential of the whole graph."""
         if bool(jnp.any(self.leader[self.leader] != self.leader)):
             return self._chained(state, until - t)
-        anchor = state[self.leader]
-        return anchor + (state - anchor) @ jax.scipy.linalg.expm(-(until - t) * self.value).T
+        return _relax(state, self.leader, self.value, until - t)
+
+    def assumption(self, state: Any, t: float) -> tuple[float, str] | None:
+        """By how much the best score of some token exceeds that of its frozen leader, relative to rounding."""
+        scores = self.parent.leading_scores(state, jnp.asarray(t, state.dtype))
+        led = jnp.take_along_axis(scores, self.leader[:, None], axis=1)[:, 0]
+        slack = 1e3 * jnp.finfo(state.dtype).eps * jnp.max(jnp.abs(scores), axis=1)
+        return float(jnp.max(jnp.max(scores, axis=1) - led - slack)), "every token still scores its leader highest"
 
     def _chained(self, state: Float[Array, "n d"], s: float) -> Float[Array, "n d"]:
         n, d = state.shape
@@ -60,3 +70,9 @@ class HardmaxPhase(Model):
             raise FormError("The frozen attention graph has chains and is too large to exponentiate; stop earlier.")
         graph = self.attention_matrix(state, jnp.zeros(())) - jnp.eye(n, dtype=state.dtype)
         return (jax.scipy.linalg.expm(s * jnp.kron(graph, self.value)) @ state.reshape(-1)).reshape(n, d)
+
+
+@jax.jit
+def _relax(z: Float[Array, "n d"], leader: Int[Array, " n"], value: Float[Array, "d d"], s: Array) -> Array:
+    anchor = z[leader]
+    return anchor + (z - anchor) @ jax.scipy.linalg.expm(-s * value).T

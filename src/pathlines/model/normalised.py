@@ -12,7 +12,7 @@ from pathlines.attention import Attention
 from pathlines.foundation.errors import finite_array, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION
 from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.schemes import SCHEMES, MixLN, NGPT, Scheme
+from pathlines.model.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.model.self_attention import SelfAttention
 from pathlines.weights import Weights
 
@@ -38,7 +38,7 @@ class NormalisedAttention(Model):
 
     inner: SelfAttention
     scheme: Scheme
-    magnitudes: Float[Array, "..."]
+    magnitudes: Float[Array, ...]
 
     def __init__(
         self,

@@ -110,15 +110,35 @@ class RescaledAttention(Model):
         time = np.log(1e-2 / (np.finfo(np.asarray(tokens).dtype).eps * size)) / (2 * rate)
         return float(time), "attention scores, which grow like e^{2λt}, have lost their digits to rounding"
 
-    def handover(self, state: Any, t: float, until: float) -> tuple[Model, Any, str] | None:
-        """Once P is 0/1 to 1e-14, what remains is a linear equation with a known solution."""
+    def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
+        """Once P is 0/1 to 1e-14, what remains is a linear equation with a known solution.
+
+        For V = λI with leaders that follow themselves the leaders can never change: a follower stays on the segment
+        to its leader, and the score is linear on it. For other V the 0/1 matrix is only trusted at the horizon, and
+        checked again at the end.
+        """
         if self.perceptron is not None or not self.diagonalisable:
             return None
         weights = np.asarray(self.attention_matrix(state, jnp.asarray(t, state.dtype)))
         if np.max(np.minimum(weights, 1 - weights)) > BOOLEAN:
             return None
-        phase = HardmaxPhase(self.value, jnp.argmax(jnp.asarray(weights), axis=1), self.eigenvalues)
-        return phase, state, f"attention is 0/1 to {BOOLEAN:g}: the remaining linear flow is solved exactly"
+        leader = np.argmax(weights, axis=1)
+        scalar = bool(np.allclose(self.value, self.value[0, 0] * np.eye(len(self.value)), rtol=0, atol=0))
+        if not at_horizon and not (scalar and np.all(leader[leader] == leader)):
+            return None
+        reason = f"attention is 0/1 to {BOOLEAN:g}: the remaining linear flow is solved exactly"
+        return HardmaxPhase(self.value, jnp.asarray(leader), self), state, reason
+
+    def pair_scores(self, z: Float[Array, "n d"]) -> Float[Array, "n n"]:
+        """<Q z_i, K z_j>, without the growth e^{tV}."""
+        query = z if self.query is None else z @ self.query.T
+        return query @ (z if self.key is None else z @ self.key.T).T
+
+    def leading_scores(self, z: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """Scores divided by e^{2λt}, so that they stay finite at any time."""
+        rate = jnp.max(jnp.real(self.eigenvalues))
+        growth = jnp.real((self.vectors * jnp.exp(t * (self.eigenvalues - rate))) @ self.inverse)
+        return self.pair_scores(z @ growth.T)
 
 
 def _build(value: list[list[float]] | None = None, d: int = 2, beta: float = 1.0) -> RescaledAttention:

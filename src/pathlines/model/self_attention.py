@@ -95,12 +95,16 @@ class SelfAttention(Model):
         self.domain(d).check(tokens)
         heads = self.weights.at(jnp.zeros(()))
         if heads is not None and heads.value.shape[-1] != d:
-            raise ArgumentError(f"Argument `tokens` must have width d = {heads.value.shape[-1]} of the weights, but {d}.")
+            raise ArgumentError(
+                f"Argument `tokens` must have width d = {heads.value.shape[-1]} of the weights, but {d}."
+            )
         if self.perceptron is not None and self.perceptron.inner.shape[-1] != d:
             width = self.perceptron.inner.shape[-1]
             raise ArgumentError(f"Argument `tokens` must have width d = {width} of the perceptron, but {d}.")
         if self.multiplicities is not None and self.multiplicities.shape != (n,):
-            raise ArgumentError(f"Argument `multiplicities` must have one entry a token ({n}), not {self.multiplicities.shape}.")
+            raise ArgumentError(
+                f"Argument `multiplicities` must have one entry a token ({n}), not {self.multiplicities.shape}."
+            )
 
     def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The state is the tokens."""
@@ -176,7 +180,7 @@ class SelfAttention(Model):
         work = jnp.sum(masses * jnp.exp(log_scale - self.beta * self.top) * speed)
         return -work if self.identity == "opposed" else work / self.weights.value_sign
 
-    def handover(self, state: Any, t: float, until: float) -> tuple[Model, Any, str] | None:
+    def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
         """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose."""
         plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
         if not plain or state.shape[0] > 512 or until - t < 1 or float(self.weights.value_sign) != 1:

@@ -1,0 +1,154 @@
+"""The idea of a claim: a statement with the two independent computations that decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pathlines.claim.tolerance import Tolerance
+from pathlines.foundation.errors import ArgumentError, UnknownNameError
+from pathlines.foundation.papers import Paper
+from pathlines.foundation.registry import Registry
+from pathlines.integrate.run import Certificate, Run
+
+Numbers = Mapping[str, Any]
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """One line of a claim's figure; ``error`` is a standard error that becomes a band, ``panel`` picks the axes."""
+
+    label: str
+    x: Any
+    y: Any
+    error: Any = None
+    panel: str = ""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What a simulation or a theory says: numbers by name, their uncertainties, curves, certificates of the runs.
+
+    From ``predict``, a value ``None`` means that nothing is known at this setting (the verdict is then inconclusive),
+    and ``source`` says where the numbers come from ("closed form", "reference value", ...).
+    """
+
+    values: Numbers
+    uncertainties: Numbers = {}
+    curves: tuple[Curve, ...] = ()
+    runs: tuple[Run, ...] = ()
+    source: str = "closed form"
+
+
+class Axes(msgspec.Struct, frozen=True):
+    """Axis labels and scales of a claim's figure."""
+
+    x: str = ""
+    y: str = ""
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A theorem, a figure or an erratum, executable.
+
+    ``quick`` is the complete setting, ``full`` what changes at full size; ``simulate`` and ``predict`` share no code;
+    ``within`` gives the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is
+    a claim expected to be *refuted*, with ``corrected_by`` naming the claim that holds instead.
+    """
+
+    id: str
+    paper: Paper
+    label: str
+    statement: str
+    models: tuple[str, ...]
+    quick: dict[str, Any]
+    full: dict[str, Any]
+    within: dict[str, Tolerance]
+    simulate: Callable[[Any], Evidence]
+    predict: Callable[[Any], Evidence]
+    expected: str = "holds"
+    corrected_by: str = ""
+    axes: Axes = Axes()
+    note: str = ""
+
+    def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The setting of that size with some entries changed; unknown names and other types are errors."""
+        setting = {**self.quick, **(self.full if size == "full" else {})}
+        for name, value in (changes or {}).items():
+            if name not in setting:
+                raise UnknownNameError(
+                    f"Claim `{self.id}` has no setting `{name}`; it has {', '.join(sorted(setting))}."
+                )
+            setting[name] = _same_kind(self.id, name, value, setting[name])
+        return setting
+
+
+def _same_kind(owner: str, name: str, value: Any, default: Any) -> Any:
+    if isinstance(default, bool) or isinstance(value, bool):
+        good = isinstance(default, bool) and isinstance(value, bool)
+    elif isinstance(default, float):
+        good, value = isinstance(value, (int, float)), float(value) if isinstance(value, (int, float)) else value
+    elif isinstance(default, (list, tuple)):
+        good = isinstance(value, (list, tuple))
+    else:
+        good = isinstance(value, type(default))
+    if not good:
+        raise ArgumentError(f"Setting `{name}` of `{owner}` must be a {type(default).__name__}, but is {value!r}.")
+    return value
+
+
+CLAIMS: Registry[Claim] = Registry("claim", "pathlines.claim")
+
+
+def claim(
+    id: str,
+    paper: Paper,
+    label: str,
+    statement: str,
+    *,
+    models: tuple[str, ...],
+    quick: dict[str, Any],
+    within: dict[str, Tolerance],
+    simulate: Callable[[Any], Evidence],
+    predict: Callable[[Any], Evidence],
+    full: dict[str, Any] | None = None,
+    expected: str = "holds",
+    corrected_by: str = "",
+    axes: Axes = Axes(),
+    note: str = "",
+) -> Claim:
+    """Make and register a claim."""
+    if expected not in ("holds", "refuted", "inconclusive"):
+        raise ArgumentError(f"Argument `expected` must be holds, refuted or inconclusive, but is {expected!r}.")
+    entry = Claim(
+        id,
+        paper,
+        label,
+        statement,
+        models,
+        quick,
+        full or {},
+        within,
+        simulate,
+        predict,
+        expected,
+        corrected_by,
+        axes,
+        note,
+    )
+    return CLAIMS.register(id, entry)
+
+
+def known(values: Numbers, setting: Any, reference_setting: Numbers) -> Evidence:
+    """Reference numbers, valid at one setting only: at any other, nothing is known."""
+    current = vars(setting) if isinstance(setting, SimpleNamespace) else dict(setting)
+    same = all(np.array_equal(current.get(k), v) for k, v in reference_setting.items())
+    return Evidence(values if same else dict.fromkeys(values), source="reference value")
+
+
+def certificates_of(runs: tuple[Run, ...]) -> tuple[Certificate, ...]:
+    """All certificates of all runs."""
+    return tuple(c for run in runs for c in run.certificates)

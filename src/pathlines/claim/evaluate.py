@@ -1,0 +1,180 @@
+"""Evaluate a claim: simulate, predict, compare, verdict."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pathlines.claim.base import Claim, Curve, Evidence, certificates_of
+from pathlines.claim.tolerance import Tolerance
+from pathlines.foundation.errors import PathlinesWarning
+from pathlines.integrate.run import Certificate, provenance
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One compared quantity; lists run over its entries."""
+
+    quantity: str
+    measured: Any
+    expected: Any
+    uncertainty: Any
+    error: Any
+    tolerance: Any
+    kind: str
+    reason: str
+    verdict: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A curve ready for drawing."""
+
+    label: str
+    role: str
+    panel: str
+    x: list[float]
+    y: list[float]
+    error: list[float] | None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The verdict on a claim with everything a referee needs. ``measured`` … ``error`` are those of the quantity that
+    decides: the one with the largest error over tolerance. ``error`` is the deviation that is compared with the
+    tolerance; ``uncertainty`` that of the measurement.
+    """
+
+    id: str
+    paper: str
+    label: str
+    statement: str
+    verdict: str
+    expected_verdict: str
+    quantity: str
+    measured: float | None
+    expected: float | None
+    tolerance: float | None
+    error: float | None
+    uncertainty: float | None
+    seconds: float
+    size: str
+    setting: dict[str, Any]
+    checks: list[Check]
+    source: str
+    lines: list[Line]
+    certificates: list[Certificate]
+    forms: list[str]
+    warnings: list[str]
+    corrected_by: str
+    note: str
+    versions: dict[str, str]
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the verdict is the one we stand behind."""
+        return self.verdict == self.expected_verdict
+
+
+def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | None = None) -> Outcome:
+    """Run a claim at a size, with some settings changed if asked."""
+    setting = claim.setting(size, changes)
+    began = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PathlinesWarning)
+        measured = claim.simulate(SimpleNamespace(**setting))
+    predicted = claim.predict(SimpleNamespace(**setting))
+    checks = [_check(name, tolerance, measured, predicted) for name, tolerance in claim.within.items()]
+    worst = max(checks, key=lambda c: _severity(c)[0])
+    at = _severity(worst)[1]
+    verdicts = {c.verdict for c in checks}
+    verdict = "refuted" if "refuted" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
+    notes = [str(w.message) for w in caught if issubclass(w.category, PathlinesWarning)]
+    return Outcome(
+        id=claim.id,
+        paper=claim.paper.citation,
+        label=claim.label,
+        statement=claim.statement,
+        verdict=verdict,
+        expected_verdict=claim.expected,
+        quantity=worst.quantity,
+        measured=_entry(worst.measured, at),
+        expected=_entry(worst.expected, at),
+        tolerance=_entry(worst.tolerance, at),
+        error=_entry(worst.error, at),
+        uncertainty=_entry(worst.uncertainty, at),
+        seconds=time.perf_counter() - began,
+        size=size,
+        setting=setting,
+        checks=checks,
+        source=predicted.source,
+        lines=[_line(c, "simulation") for c in measured.curves] + [_line(c, "theory") for c in predicted.curves],
+        certificates=list(certificates_of(measured.runs)),
+        forms=sorted({f"{f.name}: {f.reason}" for r in measured.runs for f in r.forms}),
+        warnings=notes,
+        corrected_by=claim.corrected_by,
+        note=claim.note,
+        versions=provenance(),
+    )
+
+
+def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evidence) -> Check:
+    if name not in measured.values or name not in predicted.values:
+        raise KeyError(f"the quantity `{name}` is compared but not both simulated and predicted")
+    target = predicted.values[name]
+    value = np.asarray(measured.values[name], float)
+    if target is None:
+        return Check(
+            name,
+            _plain(value),
+            None,
+            None,
+            None,
+            None,
+            tolerance.kind,
+            "nothing is known at this setting",
+            "inconclusive",
+        )
+    expected = np.broadcast_to(np.asarray(target, float), value.shape)
+    spread = [
+        np.broadcast_to(np.asarray(e.uncertainties.get(name, 0.0), float), value.shape) for e in (measured, predicted)
+    ]
+    uncertainty = np.hypot(*spread)
+    error, allowed = tolerance.excess(value, expected, uncertainty)
+    if not (np.isfinite(value).all() and np.isfinite(expected).all()):
+        verdict = "inconclusive"
+    else:
+        verdict = "holds" if bool(np.all(error <= allowed)) else "refuted"
+    numbers = (_plain(x) for x in (value, expected, uncertainty, error, allowed))
+    return Check(name, *numbers, tolerance.kind, tolerance.reason, verdict)
+
+
+def _severity(check: Check) -> tuple[float, int]:
+    """(error over tolerance, its index): the entry that decides."""
+    if check.error is None:
+        return np.inf, 0
+    error, allowed = np.ravel(check.error).astype(float), np.ravel(check.tolerance).astype(float)
+    ratio = np.where(allowed > 0, error / np.where(allowed > 0, allowed, 1.0), np.where(error > 0, np.inf, error))
+    ratio = np.where(np.isnan(ratio), np.inf, ratio)
+    return float(ratio.max()), int(ratio.argmax())
+
+
+def _plain(value: np.ndarray) -> Any:
+    return [None if not np.isfinite(v) else v for v in value.ravel().tolist()] if value.ndim else _finite(float(value))
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _entry(value: Any, at: int) -> float | None:
+    return value[at] if isinstance(value, list) else value
+
+
+def _line(curve: Curve, role: str) -> Line:
+    x, y = (np.ravel(np.asarray(v, float)).tolist() for v in (curve.x, curve.y))
+    error = None if curve.error is None else np.ravel(np.asarray(curve.error, float)).tolist()
+    return Line(curve.label, role, curve.panel, x, y, error)

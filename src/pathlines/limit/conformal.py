@@ -1,0 +1,57 @@
+"""β = 0: every token feels the same pull, the flow is conformal, and cross-ratios do not change.
+
+With u_ij = 1-⟨x_i,x_j⟩ the flow x_i' = P_{x_i} m(t) gives (ln u_ij)' = -⟨m,x_i⟩-⟨m,x_j⟩, so that u_ij u_kl/(u_ik u_jl) is
+constant for any four tokens and any common m(t) (derived). At β = 0 of SA and USA, m is the mean token.
+Model: A mathematical perspective on Transformers, arXiv:2312.10794.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.limit.arguments import real_array
+
+SOURCES = (PERSPECTIVE,)
+
+
+def poisson_radius(times: ArrayLike, start: float) -> np.ndarray:
+    """r(t) = |x̄(t)| of the Poisson kernel on the circle under the β = 0 mean-field flow (derived).
+
+    The kernel (1-r²)/(2π(1-2r cos θ+r²)) stays one; r' = ½r(1-r²), so r²/(1-r²) = e^t r0²/(1-r0²). Times may be negative.
+    """
+    t = real_array("times", times)
+    r0 = finite_number("start", start, 0.0, 1.0)
+    if r0 == 0:
+        return np.zeros(t.shape)[()]
+    with np.errstate(over="ignore"):
+        return (r0 / np.sqrt(r0 * r0 + (1 - r0) * (1 + r0) * np.exp(-t)))[()]
+
+
+def all_quadruples(n: int) -> np.ndarray:
+    """Index quadruples (i,j,k,l) and (i,j,l,k) for all i<j<k<l: two independent cross-ratios for every four tokens."""
+    positive_integer("n", n, 4)
+    four = np.array(list(combinations(range(n), 4)))
+    return np.concatenate([four, four[:, [0, 1, 3, 2]]])
+
+
+def cross_ratios(deficits: ArrayLike, quadruples: ArrayLike | None = None) -> np.ndarray:
+    """u_ij u_kl/(u_ik u_jl) for the rows (i,j,k,l) of ``quadruples``; ``None`` means ``all_quadruples(n)``.
+
+    ``deficits`` is the matrix u_ij = ½|x_i-x_j|² (from differences, not 1-⟨x_i,x_j⟩, to stay precise), with any leading
+    axes, e.g. times. Cost: n⁴/12 ratios when all are asked for.
+    """
+    u = finite_array("deficits", deficits).astype(np.float64)
+    require(u.ndim >= 2 and u.shape[-1] == u.shape[-2], "deficits", "hold square matrices", u)
+    n = u.shape[-1]
+    rows = all_quadruples(n) if quadruples is None else finite_array("quadruples", quadruples, ("m", 4)).astype(int)
+    require(bool(np.all((rows >= 0) & (rows < n))), "quadruples", f"hold indices from 0 to {n - 1}", rows)
+    i, j, k, l = rows.T  # noqa: E741
+    below = [u[..., i, k], u[..., j, l]]
+    require(all(bool(np.all(part > 0)) for part in below), "deficits", "be positive between the chosen tokens", u)
+    # two quotients of comparable numbers: the products would underflow for tight clusters
+    return (u[..., i, j] / below[0]) * (u[..., k, l] / below[1])
