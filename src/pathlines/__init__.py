@@ -1,0 +1,82 @@
+"""Simulate, predict and verify what depth does to tokens.
+
+The public names are listed here and loaded on first use, so that ``import pathlines`` is instant and does not import
+JAX. ``pathlines.enable_float64()`` is the one global switch, and it is yours to make.
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlines.attention import Hardmax as Hardmax
+    from pathlines.attention import Softmax as Softmax
+    from pathlines.attention import Unnormalised as Unnormalised
+    from pathlines.claim import CLAIMS as CLAIMS
+    from pathlines.claim import evaluate as evaluate
+    from pathlines.domain import Euclidean as Euclidean
+    from pathlines.domain import Sphere as Sphere
+    from pathlines.draw import FIGURES as FIGURES
+    from pathlines.draw import plot as plot
+    from pathlines.foundation.papers import PAPERS as PAPERS
+    from pathlines.foundation.precision import enable_float64 as enable_float64
+    from pathlines.integrate import METHODS as METHODS
+    from pathlines.integrate import Run as Run
+    from pathlines.integrate import ensemble as ensemble
+    from pathlines.integrate import flow as flow
+    from pathlines.integrate import layers as layers
+    from pathlines.model import MODELS as MODELS
+    from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
+    from pathlines.model import NormalisedAttention as NormalisedAttention
+    from pathlines.model import Perceptron as Perceptron
+    from pathlines.model import RescaledAttention as RescaledAttention
+    from pathlines.model import SelfAttention as SelfAttention
+    from pathlines.observable import OBSERVABLES as OBSERVABLES
+    from pathlines.store import open_run as open_run
+    from pathlines.store import save_run as save_run
+    from pathlines.sweep import phase_diagram as phase_diagram
+    from pathlines.weights import Fixed as Fixed
+    from pathlines.weights import Identity as Identity
+    from pathlines.weights import Piecewise as Piecewise
+
+__version__ = _version("pathlines")
+
+_ROOMS = {
+    "attention": ("Hardmax", "Softmax", "Unnormalised"),
+    "claim": ("CLAIMS", "evaluate"),
+    "domain": ("Euclidean", "Sphere"),
+    "draw": ("FIGURES", "plot"),
+    "foundation.papers": ("PAPERS",),
+    "foundation.precision": ("enable_float64",),
+    "integrate": ("METHODS", "Run", "ensemble", "flow", "layers"),
+    "model": (
+        "MODELS",
+        "FrozenExponentAttention",
+        "NormalisedAttention",
+        "Perceptron",
+        "RescaledAttention",
+        "SelfAttention",
+    ),
+    "observable": ("OBSERVABLES",),
+    "store": ("open_run", "save_run"),
+    "sweep": ("phase_diagram",),
+    "weights": ("Fixed", "Identity", "Piecewise"),
+}
+_WHERE = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = ["__version__", *sorted(_WHERE)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or an observable of that name, from its room."""
+    if name in _WHERE:
+        return getattr(import_module(f"pathlines.{_WHERE[name]}"), name)
+    if not name.startswith("_"):
+        observables = import_module("pathlines.observable").OBSERVABLES
+        if name in list(observables):
+            return observables[name]
+    raise AttributeError(f"module 'pathlines' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

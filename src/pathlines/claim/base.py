@@ -10,9 +10,10 @@ import msgspec
 import numpy as np
 
 from pathlines.claim.tolerance import Tolerance
-from pathlines.foundation.errors import ArgumentError, UnknownNameError
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.setting import changed_setting
 from pathlines.integrate.run import Certificate, Run
 
 Numbers = Mapping[str, Any]
@@ -51,6 +52,9 @@ class Axes(msgspec.Struct, frozen=True):
     y_scale: str = "linear"
 
 
+NO_AXES = Axes()
+
+
 class Claim(msgspec.Struct, frozen=True):
     """A theorem, a figure or an erratum, executable.
 
@@ -71,33 +75,13 @@ class Claim(msgspec.Struct, frozen=True):
     predict: Callable[[Any], Evidence]
     expected: str = "holds"
     corrected_by: str = ""
-    axes: Axes = Axes()
+    axes: Axes = NO_AXES
     note: str = ""
 
     def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The setting of that size with some entries changed; unknown names and other types are errors."""
         setting = {**self.quick, **(self.full if size == "full" else {})}
-        for name, value in (changes or {}).items():
-            if name not in setting:
-                raise UnknownNameError(
-                    f"Claim `{self.id}` has no setting `{name}`; it has {', '.join(sorted(setting))}."
-                )
-            setting[name] = _same_kind(self.id, name, value, setting[name])
-        return setting
-
-
-def _same_kind(owner: str, name: str, value: Any, default: Any) -> Any:
-    if isinstance(default, bool) or isinstance(value, bool):
-        good = isinstance(default, bool) and isinstance(value, bool)
-    elif isinstance(default, float):
-        good, value = isinstance(value, (int, float)), float(value) if isinstance(value, (int, float)) else value
-    elif isinstance(default, (list, tuple)):
-        good = isinstance(value, (list, tuple))
-    else:
-        good = isinstance(value, type(default))
-    if not good:
-        raise ArgumentError(f"Setting `{name}` of `{owner}` must be a {type(default).__name__}, but is {value!r}.")
-    return value
+        return changed_setting(f"Claim `{self.id}`", setting, changes)
 
 
 CLAIMS: Registry[Claim] = Registry("claim", "pathlines.claim")
@@ -117,7 +101,7 @@ def claim(
     full: dict[str, Any] | None = None,
     expected: str = "holds",
     corrected_by: str = "",
-    axes: Axes = Axes(),
+    axes: Axes = NO_AXES,
     note: str = "",
 ) -> Claim:
     """Make and register a claim."""

@@ -11,6 +11,7 @@ import xarray as xr
 
 from pathlines.integrate.journey import Journey
 from pathlines.integrate.run import Certificate
+from pathlines.model import NormalisedAttention
 from pathlines.model.base import Model
 
 
@@ -45,9 +46,13 @@ def _energy(model: Model, data: xr.Dataset, slack: float | None) -> Certificate:
 
 
 def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[Certificate]:
-    """At β = 0 the flow is conformal: u_ij u_kl/(u_ik u_jl) is constant (only while the deficits keep digits)."""
+    """At β = 0 the flow is conformal: u_ij u_kl/(u_ik u_jl) is constant (only while the deficits keep digits).
+
+    Under a normalisation scheme tokens may move at speeds of their own, and then it is not.
+    """
     beta = getattr(model, "beta", None)
-    if beta is None or float(beta) != 0 or model.energy_identity() != "holds":
+    scheme = isinstance(model, NormalisedAttention)
+    if beta is None or float(beta) != 0 or model.energy_identity() != "holds" or scheme:
         return []
     start = np.asarray(journey.posed.model.deficits(journey.posed.model.initial(journey.posed.tokens), jnp.zeros(())))
     end = np.asarray(journey.model.deficits(journey.carry.state, journey.carry.t))

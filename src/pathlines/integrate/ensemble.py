@@ -18,7 +18,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, positive_integer
 from pathlines.foundation.progress import Progress
-from pathlines.integrate.advance import OK, Controls, Program, advance, fresh_carry
+from pathlines.integrate.advance import ABSORBED, OK, Controls, Program, advance, fresh_carry
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast, chosen_method, time_grid
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
@@ -44,6 +44,8 @@ def ensemble(
     atol: float | None = None,
     step: float | None = None,
     memory: float = 1e9,
+    interpolate: bool = False,
+    absorbing: str = "",
     max_steps: int = 100_000,
     progress: bool | None = None,
 ) -> Run:
@@ -52,7 +54,8 @@ def ensemble(
     ``over={"beta": betas}`` adds a leading dimension ``beta``; start number r uses the key folded with r, so the same
     starts are seen at every β. Data has dims (parameter,) run, time, … . Runs are grouped in lanes of a size fixed by
     the problem, and lanes in chunks of at most ``memory`` bytes: chunks change no bit of the result. Chunks run on all
-    cores. Standard errors are over ``run``: samples are the unit of independence, not pairs.
+    cores. ``interpolate=True`` records Hermite interpolants between large steps, for long time grids; ``absorbing``
+    names a record at whose value one a run is over (its later records repeat the last). Standard errors are over ``run``: samples are the unit of independence, not pairs.
     """
     began = clock.perf_counter()
     runs, grid, chosen = (
@@ -60,7 +63,7 @@ def ensemble(
         time_grid(until, times),
         checked_observables(record) or (positions,),
     )
-    program = Program(chosen_method(method, step), chosen, (), False, step is None)
+    program = Program(chosen_method(method, step, model), chosen, (), False, step is None, interpolate, absorbing)
     name, values = _parameter(model, over)
     example = admitted_tokens(model, law(key))
     exact = cast(model, example.dtype)
@@ -155,7 +158,7 @@ def _one(settings: _Settings, model: Model, key: PRNGKeyArray, value: Array, ind
     controls = Controls(settings.rtol, settings.atol, end, jnp.asarray(settings.max_steps), jnp.asarray(True))
     carry, reached, records = advance(settings.program, model, state, carry, settings.grid, controls)
     blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (r.ndim - 1)), r, jnp.nan) for r in records)
-    return (carry.status == OK) & jnp.all(reached), blank
+    return ((carry.status == OK) | (carry.status == ABSORBED)) & jnp.all(reached), blank
 
 
 @eqx.filter_jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,11 +12,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, positive_integer
+from pathlines.foundation.errors import (
+    ArgumentError,
+    FormError,
+    PathlinesWarning,
+    finite_array,
+    finite_number,
+    positive_integer,
+    require,
+)
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
+from pathlines.integrate.checkpoint import capture, restore
 from pathlines.integrate.forms import choose_form
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
 from pathlines.integrate.methods import METHODS, Method
@@ -24,6 +33,7 @@ from pathlines.integrate.observe import Observable, checked_observables, positio
 from pathlines.integrate.run import Run, describe, provenance
 from pathlines.model.base import Model
 
+CHECKPOINT_SECONDS = 10.0
 Recorded = Sequence[Observable | str] | Observable | str
 
 
@@ -42,6 +52,8 @@ def flow(
     form: str = "auto",
     max_steps: int = 200_000,
     progress: bool | None = None,
+    resume: Mapping[str, np.ndarray] | None = None,
+    checkpoint: Callable[[dict[str, np.ndarray]], None] | None = None,
 ) -> Run:
     """Integrate dX/dt = drift(X, t) from ``tokens`` at t = 0, recording observables on the way.
 
@@ -53,12 +65,14 @@ def flow(
     Recorded states are solver steps, not interpolants.
 
     A run that cannot go on (divergence, stalled steps, Ctrl-C) returns what it has, warns, and says when and why in
-    ``run.outcome``. Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
+    ``run.outcome``. ``checkpoint`` is called with plain arrays every ten seconds and at the end of an unfinished run;
+    handed back as ``resume`` (same other arguments) they continue it bit for bit. Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
     """
     began = clock.perf_counter()
     tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
     chosen, summed = checked_observables(record) or (positions,), checked_observables(accumulate)
-    scheme = chosen_method(method, step)
+    scheme = chosen_method(method, step, model)
+    form = _form_on_sphere(method, form) if scheme.spherical else form
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
     absolute = None if atol is None else finite_number("atol", atol, low=0.0)
     posed = choose_form(cast(model, tokens.dtype), tokens, (*chosen, *summed), form)
@@ -66,8 +80,12 @@ def flow(
     tolerances = (rtol, absolute)
     steps = positive_integer("max_steps", max_steps)
     journey = Journey(posed, program, grid, -1.0 if step is None else float(step), tolerances, steps, form == "auto")
+    if resume is not None:
+        restore(journey, dict(resume))
     with Progress(f"flow to t = {grid[-1]:g}", float(grid[-1]), show=progress) as bar:
-        outcome = journey.travel(bar.update)
+        outcome = journey.travel(_reporter(bar, checkpoint))
+    if outcome != "completed" and checkpoint is not None:
+        checkpoint(capture(journey))
     data = journey.dataset()
     checks = certificates(model, journey, data, rtol if step is None else None)
     _warn(outcome, checks)
@@ -106,14 +124,22 @@ def time_grid(until: Any, times: Any) -> np.ndarray:
     return grid
 
 
-def chosen_method(name: str, step: Any) -> Method:
-    """The method of that name; an adaptive one takes no step, a fixed one needs it."""
+def chosen_method(name: str, step: Any, model: Model) -> Method:
+    """The method of that name; an adaptive one takes no step, a fixed one needs it, a spherical one a sphere."""
     method = METHODS[name]
+    if method.spherical and getattr(model, "space", "") != "sphere":
+        raise FormError(f"Method `{name}` moves tokens along great circles: it needs SelfAttention on the sphere.")
     if method.error_order == 0 and step is None:
         raise ArgumentError(f"Method `{name}` has no error estimate: give `step`, or use 'rk45' or 'dop853'.")
     if step is not None:
         finite_number("step", step, low=0.0, open_low=True)
     return method
+
+
+def _form_on_sphere(method: str, form: str) -> str:
+    """A spherical method keeps to tokens: no other form may serve or take over on the way."""
+    require(form in ("auto", "tokens", "span"), "form", f"be 'tokens' or 'span' for method '{method}'", form)
+    return "tokens" if form == "auto" else form
 
 
 def cast(model: Model, dtype: Any) -> Model:
@@ -126,6 +152,19 @@ def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: t
     state = model.initial(tokens)
     power = jax.eval_shape(model.power, state, jnp.zeros((), tokens.dtype)) is not None
     return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
+
+
+def _reporter(bar: Progress, checkpoint: Callable[[dict[str, np.ndarray]], None] | None) -> Callable[[Journey], None]:
+    last = clock.monotonic()
+
+    def report(journey: Journey) -> None:
+        nonlocal last
+        bar.update(float(journey.carry.t))
+        if checkpoint is not None and clock.monotonic() - last > CHECKPOINT_SECONDS:
+            checkpoint(capture(journey))
+            last = clock.monotonic()
+
+    return report
 
 
 def _warn(outcome: str, checks: tuple) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -19,11 +21,14 @@ def _geodesic(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> Float[Array, "n
 class GeodesicEuler(Method):
     """x ← exp_x(h f(x)): one great-circle arc a step."""
 
+    spherical: ClassVar[bool] = True
+
     def step(
         self, field: Field, retract: Retract, x: State, slope: State, t: Array, h: Array
     ) -> tuple[State, State, tuple[State, ...]]:
-        """The state must be tokens on the sphere."""
-        y = _geodesic(x, h * slope)
+        """The state is (tokens on the sphere, time integrals); the integrals take a plain Euler step."""
+        (tokens, sums), (velocity, rates) = x, slope
+        y = (_geodesic(tokens, h * velocity), jax.tree.map(lambda s, r: s + h * r, sums, rates))
         return y, field(y, t + h), ()
 
 
@@ -33,30 +38,36 @@ class RKMK4(Method):
     dexp^{-1} is truncated after the second commutator, enough for order four. Cost: n matrix exponentials a stage.
     """
 
+    spherical: ClassVar[bool] = True
+
     def step(
         self, field: Field, retract: Retract, x: State, slope: State, t: Array, h: Array
     ) -> tuple[State, State, tuple[State, ...]]:
-        """The four stages of the classical method in the Lie algebra, from the group identity."""
+        """The four stages of the classical method in the Lie algebra, from the identity; time integrals beside."""
+        tokens, sums = x
+        rates: list[State] = []
 
         def generator(y: Array, s: Array) -> Array:
-            f = field(y, s)
+            f, rate = field((y, sums), s)
+            rates.append(rate)
             return jnp.einsum("ni,nj->nij", f, y) - jnp.einsum("ni,nj->nij", y, f)
 
         def moved(omega: Array) -> Array:
-            return jnp.einsum("nij,nj->ni", jax.scipy.linalg.expm(omega), x)
+            return jnp.einsum("nij,nj->ni", jax.scipy.linalg.expm(omega), tokens)
 
         def inverse_dexp(u: Array, k: Array) -> Array:
             once = u @ k - k @ u
             return k - once / 2 + (u @ once - once @ u) / 12
 
-        k1 = generator(x, t)
+        k1 = generator(tokens, t)
         u2 = h / 2 * k1
         k2 = inverse_dexp(u2, generator(moved(u2), t + h / 2))
         u3 = h / 2 * k2
         k3 = inverse_dexp(u3, generator(moved(u3), t + h / 2))
         u4 = h * k3
         k4 = inverse_dexp(u4, generator(moved(u4), t + h))
-        y = moved(h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+        total = jax.tree.map(lambda s, a, b, c, d: s + h / 6 * (a + 2 * b + 2 * c + d), sums, *rates)
+        y = (moved(h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)), total)
         return y, field(y, t + h), ()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jaxtyping import Array
 
 from pathlines.integrate.advance import DIVERGED, STALLED, Carry, Controls, Program, compiled_advance, fresh_carry
 from pathlines.integrate.forms import Form, Posed
@@ -24,6 +26,11 @@ PAIRS_A_CALL = 3e8
 
 def _energy_deficit(snapshot: Snapshot) -> Any:
     return snapshot.model.energy_deficit(snapshot.state, snapshot.time)
+
+
+@eqx.filter_jit
+def _look(record: tuple[Observable, ...], snapshot: Snapshot) -> tuple[Array, ...]:
+    return tuple(o(snapshot) for o in record)
 
 
 ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
@@ -49,9 +56,10 @@ class Journey:
         self.forms: list[Form] = [posed.form]
         self.carry: Carry = fresh_carry(program, self.start, 0.0, h)
         self.rows: list[tuple[np.ndarray, ...]] = []
-        self._fresh = True
+        self.trail: list[tuple[float, bool, Any]] = []
+        self.fresh = True
 
-    def travel(self, report: Callable[[float], None]) -> str:
+    def travel(self, report: Callable[[Journey], None]) -> str:
         """Go through all recorded times; return "completed" or at which time it stopped and why."""
         limit, why = self.model.horizon(self.posed.tokens)
         try:
@@ -59,8 +67,9 @@ class Journey:
                 problem = self._through(targets, end, report)
                 if problem is not None:
                     return problem
+                self.fresh = True
                 beyond = len(self.rows) < len(self.grid) and not self.model.has_flow_map
-                if end == limit and beyond and not self._hand_over(True):
+                if end == limit and beyond and not self.consider_handover(True):
                     return f"stopped at t = {limit:.6g}: {why}"
         except KeyboardInterrupt:
             return f"interrupted at t = {float(self.carry.t):.6g}"
@@ -76,18 +85,19 @@ class Journey:
             pieces.append((np.union1d(inside, [high]), high))
         return pieces
 
-    def _through(self, targets: np.ndarray, end: float, report: Callable[[float], None]) -> str | None:
-        self._fresh = True
+    def _through(self, targets: np.ndarray, end: float, report: Callable[[Journey], None]) -> str | None:
+        if float(self.carry.t) >= end and self.rows:
+            return None
         wanted = np.isin(targets, self.grid)
-        at = 0
+        at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
         while at < len(targets):
-            self._hand_over(False)
+            self.consider_handover(False)
             block = targets[at : at + BLOCK]
             reached, records = self._advance(np.pad(block, (0, BLOCK - len(block)), mode="edge"), end)
             done = int(np.sum(reached[: len(block)]))
             self.rows += [tuple(r[i] for r in records) for i in range(done) if wanted[at + i]]
             at += done
-            report(float(self.carry.t))
+            report(self)
             problem = self._problem()
             if problem is not None and at < len(targets):
                 return problem
@@ -101,10 +111,10 @@ class Journey:
         if atol is None:
             atol = 0.0 if self.model.settles_relatively else rtol
         numbers = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
-        controls = Controls(*numbers, jnp.asarray(self._budget()), jnp.asarray(self._fresh))
+        controls = Controls(*numbers, jnp.asarray(self._budget()), jnp.asarray(self.fresh))
         arguments = (self.program, self.model, self.start, self.carry, jnp.asarray(times, dtype), controls)
         self.carry, reached, records = compiled_advance(*arguments)
-        self._fresh = False
+        self.fresh = False
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
 
     def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
@@ -114,7 +124,7 @@ class Journey:
         for target in np.unique(times):
             there = self.model.flow_map(state, t, float(target))
             snapshot = Snapshot(self.model, there, jnp.asarray(target, dtype), self.start)
-            rows.append((*(o(snapshot) for o in self.program.record), *self.carry.integrals))
+            rows.append((*_look(self.program.record, snapshot), *self.carry.integrals))
         self.carry = self.carry._replace(state=there, t=jnp.asarray(times[-1], dtype))
         return np.ones(len(times), bool), tuple(np.stack([np.asarray(r) for r in c]) for c in zip(*rows, strict=True))
 
@@ -134,7 +144,7 @@ class Journey:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
 
-    def _hand_over(self, at_horizon: bool) -> bool:
+    def consider_handover(self, at_horizon: bool) -> bool:
         """Continue with a model that keeps more digits, when one is offered that serves every observable."""
         if not self.hand_over:
             return False
@@ -144,12 +154,13 @@ class Journey:
         model, state, reason = offer
         if not model.has_tokens and any(o.needs_tokens for o in (*self.program.record, *self.program.accumulate)):
             return False
+        self.trail.append((float(self.carry.t), at_horizon, self.carry.state))
         self.forms.append(Form(type(model).__name__, float(self.carry.t), reason))
         if not model.has_tokens:
             self.start = self.model.deficits(self.start, self.carry.t)
         blank = fresh_carry(self.program, state, 0.0, 0.0)
         self.carry = self.carry._replace(state=state, slope=blank.slope)
-        self.model, self._fresh = model, True
+        self.model, self.fresh = model, True
         return True
 
     def dataset(self) -> xr.Dataset:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +25,12 @@ Retract = Callable[[State], State]
 
 @dataclass(frozen=True, eq=False)
 class Method(ABC):
-    """One step of size h; ``error_order`` is that of the embedded estimate (0: fixed step only)."""
+    """One step of size h; ``error_order`` is that of the embedded estimate (0: fixed step only).
 
+    ``spherical`` methods move (n, d) tokens on the sphere and nothing else.
+    """
+
+    spherical: ClassVar[bool] = False
     order: int
     error_order: int
 

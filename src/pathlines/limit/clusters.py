@@ -84,8 +84,8 @@ def antipodal_escape_rate(beta: ArrayLike, n1: int = 1, n2: int = 1) -> np.ndarr
     return (special.expit(-(2 * b + bend)) + special.expit(-(2 * b - bend)))[()]
 
 
-def _polygon(k: int, beta: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """(θ_l, f'(θ_l)/D) with f(θ) = e^{β cos θ} sin θ; the weights are scaled by e^{-β} where that cancels (SA)."""
+def _polygon_slopes(k: int, beta: float, kind: str) -> np.ndarray:
+    """f'(θ_l)/D with f(θ) = e^{β cos θ} sin θ; the weights are scaled by e^{-β} where that cancels (SA)."""
     positive_integer("k", k, 2)
     beta = finite_number("beta", beta, 0.0)
     one_of("kind", kind, KINDS)
@@ -93,9 +93,9 @@ def _polygon(k: int, beta: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
     shape = np.cos(angle) - beta * np.sin(angle) ** 2
     if kind == "usa":
         with np.errstate(over="ignore"):
-            return angle, np.exp(beta * np.cos(angle)) * shape / k
+            return np.exp(beta * np.cos(angle)) * shape / k
     weight = np.exp(beta * (np.cos(angle) - 1))
-    return angle, weight * shape / weight.sum()
+    return weight * shape / weight.sum()
 
 
 def polygon_growth_rates(k: int, beta: float, kind: str = "sa") -> np.ndarray:
@@ -104,7 +104,7 @@ def polygon_growth_rates(k: int, beta: float, kind: str = "sa") -> np.ndarray:
     rate_q = -(1/D) Σ_l f'(θ_l)(1 - cos qθ_l), f(θ) = e^{β cos θ} sin θ, θ_l = 2πl/k, D = k (USA), Σ_l e^{β cos θ_l}
     (SA). Mode 0 is the rotation, rate 0; positive rates mean that the polygon is unstable.
     """
-    angle, slope = _polygon(k, beta, kind)
+    slope = _polygon_slopes(k, beta, kind)
     modes = np.arange(k)
     # cos(qθ_l) - 1 vanishes at l = 0, where f' is largest: leave that term out instead of multiplying it by zero
     phase = (np.outer(modes, np.arange(1, k)) % k) * (2 * np.pi / k)
@@ -113,8 +113,7 @@ def polygon_growth_rates(k: int, beta: float, kind: str = "sa") -> np.ndarray:
 
 def polygon_intra_rate(k: int, beta: float, kind: str = "sa") -> float:
     """Growth rate -(1/D) Σ_l f'(θ_l) of differences inside one cluster of the k-gon; negative means they contract."""
-    _, slope = _polygon(k, beta, kind)
-    return float(-slope.sum())
+    return float(-_polygon_slopes(k, beta, kind).sum())
 
 
 def consensus_rate(beta: ArrayLike, kind: str = "sa") -> np.ndarray:
@@ -128,7 +127,7 @@ def consensus_rate(beta: ArrayLike, kind: str = "sa") -> np.ndarray:
 
 
 class ConsensusSpectrum(NamedTuple):
-    """Decay rates at consensus: of differences between tokens, and of the common displacement towards each other e_k."""
+    """Decay rates at consensus: of differences between tokens, and of the common displacement along each other e_k."""
 
     difference: float
     mean: np.ndarray

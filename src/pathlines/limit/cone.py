@@ -1,7 +1,7 @@
 """Hemispheres and cones: the geometry that decides whether all tokens meet in one point.
 
-If some w has min_i ⟨x_i,w⟩ > 0, that minimum never decreases, the cone spanned by the tokens never grows, and all tokens
-converge to one point (SA, USA, and SA with V = I and any Q, K): A mathematical perspective on Transformers,
+If some w has min_i ⟨x_i,w⟩ > 0, that minimum never decreases, the cone spanned by the tokens never grows, and all
+tokens converge to one point (SA, USA, and SA with V = I and any Q, K): A mathematical perspective on Transformers,
 arXiv:2312.10794.
 """
 
@@ -50,7 +50,7 @@ def _normal(tokens: np.ndarray, active: np.ndarray) -> np.ndarray:
 def hemisphere(tokens: ArrayLike) -> tuple[float, np.ndarray | None]:
     """(margin, w): the unit w that maximises min_i ⟨x_i,w⟩, and that minimum; (0, None) if no open hemisphere holds.
 
-    The margin is the distance from 0 to the convex hull, found by non-negative least squares (min |Xᵀα|² + (1-Σα)², α ≥ 0).
+    The margin is the distance from 0 to the convex hull, by non-negative least squares (min |Xᵀα|² + (1-Σα)², α ≥ 0).
     Margins below 1e-12 count as zero. Tokens are rows; they need not be unit vectors. Cost: one NNLS of size (d+1, n).
     """
     x = finite_array("tokens", tokens, ("n", "d")).astype(np.float64)
@@ -70,7 +70,7 @@ def hemisphere(tokens: ArrayLike) -> tuple[float, np.ndarray | None]:
 
 
 def cone_residual(tokens: ArrayLike, initial: ArrayLike) -> float:
-    """max_i min_{α≥0} |x_i - X0ᵀα|: how far the tokens stick out of the cone spanned by the initial ones (0: not at all).
+    """max_i min_{α≥0} |x_i - X0ᵀα|: how far the tokens stick out of the cone spanned by the initial ones.
 
     Cost: one non-negative least squares of size (d, n) a token.
     """

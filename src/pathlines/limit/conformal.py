@@ -1,7 +1,7 @@
 """β = 0: every token feels the same pull, the flow is conformal, and cross-ratios do not change.
 
-With u_ij = 1-⟨x_i,x_j⟩ the flow x_i' = P_{x_i} m(t) gives (ln u_ij)' = -⟨m,x_i⟩-⟨m,x_j⟩, so that u_ij u_kl/(u_ik u_jl) is
-constant for any four tokens and any common m(t) (derived). At β = 0 of SA and USA, m is the mean token.
+With u_ij = 1-⟨x_i,x_j⟩ the flow x_i' = P_{x_i} m(t) gives (ln u_ij)' = -⟨m,x_i⟩-⟨m,x_j⟩, so that u_ij u_kl/(u_ik u_jl)
+is constant for any four tokens and any common m(t) (derived). At β = 0 of SA and USA, m is the mean token.
 Model: A mathematical perspective on Transformers, arXiv:2312.10794.
 """
 
@@ -22,7 +22,7 @@ SOURCES = (PERSPECTIVE,)
 def poisson_radius(times: ArrayLike, start: float) -> np.ndarray:
     """r(t) = |x̄(t)| of the Poisson kernel on the circle under the β = 0 mean-field flow (derived).
 
-    The kernel (1-r²)/(2π(1-2r cos θ+r²)) stays one; r' = ½r(1-r²), so r²/(1-r²) = e^t r0²/(1-r0²). Times may be negative.
+    The kernel (1-r²)/(2π(1-2r cos θ+r²)) stays one; r' = ½r(1-r²), so r²/(1-r²) = e^t r0²/(1-r0²). Any real times.
     """
     t = real_array("times", times)
     r0 = finite_number("start", start, 0.0, 1.0)

@@ -35,7 +35,7 @@ def _scaled_series(half: np.ndarray, beta: np.ndarray) -> np.ndarray:
 
 
 def _log_bessel(half: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """ln M_d(β) for large β: from the scaled Bessel function or, where d is so large that it underflows, term by term."""
+    """ln M_d(β) for large β: by the scaled Bessel function or, where d is so large that it underflows, term by term."""
     order = half - 1
     bessel = special.ive(order, beta)
     with np.errstate(divide="ignore"):

@@ -78,7 +78,7 @@ def time_to_overlap(
 def time_to_deficit(
     deficit: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0
 ) -> np.ndarray:
-    """Time at which the deficit 1-ρ has fallen to ``deficit``: ``time_to_overlap`` with full precision for tiny ones."""
+    """Time at which the deficit 1-ρ has fallen to ``deficit``: ``time_to_overlap``, precise for tiny ones."""
     one_of("kind", kind, KINDS)
     path = orbit(n, beta, start)
     y, increment = _deficit_argument(deficit, path, start)
@@ -210,7 +210,10 @@ def log_late_time_prefactor(n: ArrayLike, beta: ArrayLike, kind: str = "sa", sta
 
 
 def late_time_prefactor(n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
-    """C of the late law 1-ρ ~ C e^{-2t} (SA) or C e^{-2e^β t} (USA) (derived): C = (y0 c/w0) e^{2K/n} or (y0 c/w0) e^{2K}."""
+    """C of the late law: SA 1-ρ ~ C e^{-2t}, C = (y0 c/w0) e^{2K/n}; USA 1-ρ ~ C e^{-2e^β t}, C = (y0 c/w0) e^{2K}.
+
+    K = K(ρ=1) of ``limit.orbit`` (derived). Beyond float64 it is inf: ``log_late_time_prefactor``.
+    """
     with np.errstate(over="ignore"):
         return np.exp(log_late_time_prefactor(n, beta, kind, start))[()]
 

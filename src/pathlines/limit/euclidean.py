@@ -1,4 +1,4 @@
-"""Tokens in R^d without normalisation: what kind of limit the value matrix V decides, and how far float64 can follow it.
+"""Tokens in R^d without normalisation: which kind of limit the value matrix V decides, and how far float64 follows it.
 
     x_i' = Σ_j P_ij V x_j,   P_ij = softmax_j ⟨Qx_i,Kx_j⟩,   z_i = e^{-tV} x_i,   M = QᵀK.
 
@@ -40,8 +40,8 @@ class ValueClass:
     """What the theorems say about a value matrix.
 
     ``kind`` is one of ``KINDS``; ``leading`` the eigenvalue λ1 of largest real part (that of the pair, if complex);
-    ``right`` φ1 (unit length) and ``left`` φ1* (φ1*(φ1) = 1), None unless λ1 is real and simple; ``F``, ``G`` orthonormal
-    bases (columns) of the eigenspace of λ1 and of the invariant complement, None outside the theorems.
+    ``right`` φ1 (unit length) and ``left`` φ1* (φ1*(φ1) = 1), None unless λ1 is real and simple; ``F``, ``G`` are
+    orthonormal bases (columns) of the eigenspace of λ1 and of the invariant complement, None outside the theorems.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def _positive_definite(M: np.ndarray) -> bool:
 def classify_value(V: ArrayLike, M: ArrayLike | None = None) -> ValueClass:
     """Say which theorem of arXiv:2305.05465 applies to the value matrix V with M = QᵀK (None: identity).
 
-    identity: V = I, M ≻ 0. negative identity: V = -I, M = I. good triple: λ1 real, > 0, simple, > |λ_k|, and ⟨φ1,Mφ1⟩ > 0.
+    identity: V = I, M ≻ 0. negative identity: V = -I, M = I. good triple: λ1 real, > 0, simple, > |λ_k|, ⟨φ1,Mφ1⟩ > 0.
     paranormal: λ1 > 0 semi-simple with multiplicity, > |λ_k| elsewhere, M ≻ 0. complex leading pair: the eigenvalue of
     largest real part is not real. none: everything else; the statement says what fails.
     """
@@ -145,7 +145,7 @@ def polytope_fixed_set(vertices: ArrayLike, A: ArrayLike | None = None) -> np.nd
     """The finite set S = {x in K: |Ax|² = max_v ⟨Ax,Av⟩} of the polytope K spanned by the rows of ``vertices``; A ≻ 0.
 
     In w = Ax: w supports AK, so w is the point closest to 0 on the affine hull of its face, and it is 0 if 0 is in K
-    (derived). Hence every set of at most d vertices gives one candidate, kept if it lies in the simplex and no vertex is
+    (derived). So every set of at most d vertices gives one candidate, kept if it lies in their simplex and no vertex is
     beyond it. Cost: C(number of vertices, ≤ d) small solves. Rows of the answer are distinct, sorted.
     """
     points = finite_array("vertices", vertices, ("m", "d")).astype(np.float64)

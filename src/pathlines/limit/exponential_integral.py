@@ -1,7 +1,8 @@
 """Exponential integrals that neither overflow nor cancel, the special functions behind every equiangular closed form.
 
 Ei(x) = -PV ∫_{-x}^∞ e^{-s}/s ds and E1(x) = ∫_x^∞ e^{-s}/s ds, for x ≥ 0. All functions act elementwise on arrays and
-evaluate only the branches that occur. Error: below 3e-15 relative against 40-digit values on [0, 1e8], away from the zero of Ei.
+evaluate only the branches that occur. Relative error below 3e-15 against 40-digit values on [0, 1e8] (scaled_ei: away
+from the zero of Ei).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Discrete layers of the six schemes on the equiangular reduction, exact and free of cancellation.
 
-A layer x ← c0 θ + c1 A keeps an equiangular configuration equiangular, and scales every difference of tokens by the same
-number, x_i - x_j ← (c0 + c1(a-b))(θ_i - θ_j), so that with a, b, h, m of ``limit.reduction`` (derived)
+A layer x ← c0 θ + c1 A keeps an equiangular configuration equiangular and scales every difference of tokens by the
+same number, x_i - x_j ← (c0 + c1(a-b))(θ_i - θ_j), so that with a, b, h, m of ``limit.reduction`` (derived)
 
     r₊² = c0² + 2c0c1 h + c1² m²,        1-ρ₊ = (1-ρ) ((c0 + c1(a-b))/r₊)².
 
@@ -12,7 +12,7 @@ t ≤ τ, then pre. Schemes: Normalization in Attention Dynamics, arXiv:2510.220
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from pathlines.limit.reduction import attention_numbers, check_scheme, check_sta
 
 
 class CollapseDepth(NamedTuple):
-    """``layers`` until the deficit is ≤ δ (None if not within the layers allowed) and the depth time η·(fractional layer)."""
+    """``layers`` until the deficit is ≤ δ (None: not within those allowed) and the depth ``time`` η·(fraction)."""
 
     layers: int | None
     time: float
@@ -30,7 +30,7 @@ class CollapseDepth(NamedTuple):
 
 def is_post_phase(time: float, switch: float, step: float) -> bool:
     """True if the Mix-LN layer that starts at ``time`` is still Post-LN: time ≤ τ, forgiving the rounding of ℓη."""
-    return bool(time <= switch + 1e-9 * step)
+    return bool(time <= switch + 1e-6 * step)
 
 
 def layer_map(
@@ -48,7 +48,7 @@ def layer_map(
     check_scheme(scheme, n, beta, alpha, switch)
     y, slack, r = check_state(deficit, magnitude, n)
     eta = finite_number("step", step, 0.0, open_low=True)
-    t = np.float64(finite_number("time", time, 0.0))
+    t = finite_number("time", time, 0.0)
     require(scheme != "ngpt" or alpha * eta <= 1, "step", "be ≤ 1/alpha for ngpt", step)
     return _layer(scheme, y, slack, r, n, beta, eta, t, alpha, switch)
 
@@ -61,7 +61,7 @@ def _layer(
     n: int,
     beta: float,
     eta: float,
-    t: np.ndarray,
+    t: float,
     alpha: float,
     switch: float,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -69,13 +69,14 @@ def _layer(
     unit = np.where(m > 0, m, np.inf)
     if scheme == "mix":
         scheme = "post" if is_post_phase(t, switch, eta) else "pre"
-    c0, c1 = {
+    coefficients: dict[str, tuple[Any, Any]] = {
         "post": (1.0, eta),
         "pre": (r, eta),
         "peri": (r, eta / unit),
         "ngpt": (1 - alpha * eta, alpha * eta / unit),
         "sqrt": (1.0, eta / np.sqrt(1 + t)),
-    }[scheme]
+    }
+    c0, c1 = coefficients[scheme]
     new = np.sqrt(c0 * c0 + 2 * c0 * c1 * h + (c1 * m) ** 2)
     new = np.where(new > 0, new, 1.0)
     kept = new if scheme in ("pre", "peri") else r + np.zeros_like(new)
@@ -110,7 +111,7 @@ def layers_to_deficit(
         return CollapseDepth(0, 0.0)
     for layer in range(positive_integer("max_layers", max_layers)):
         before = y
-        y, r = _layer(scheme, y, slack, r, n, beta, eta, np.float64(layer * eta), alpha, switch)
+        y, r = _layer(scheme, y, slack, r, n, beta, eta, layer * eta, alpha, switch)
         slack = np.maximum(n / (n - 1) - y, 0.0)
         if y <= goal:
             return CollapseDepth(layer + 1, float(eta * (layer + (before - goal) / (before - y))))

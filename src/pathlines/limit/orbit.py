@@ -31,7 +31,7 @@ LARGEST_EXPONENT = 600.0  # e^600 leaves room for prefactors below the float64 l
 
 @dataclass(frozen=True)
 class Orbit:
-    """An equiangular start: ``n`` tokens, inverse temperature ``beta``, deficit ``y0`` = 1-ρ0 and ``w0`` = ρ0+1/(n-1)."""
+    """An equiangular start: ``n`` tokens, inverse temperature ``beta``, ``y0`` = 1-ρ0 and ``w0`` = ρ0+1/(n-1)."""
 
     n: np.ndarray
     beta: np.ndarray
@@ -85,21 +85,16 @@ class Orbit:
         Short stretches by 24-point Gauss quadrature, because there the closed form is a difference of nearly equal
         numbers; hot ones (βc ≤ 1) with the logarithms of Ei and E1 cancelled on paper; all others by Ei and E1.
         """
-        n, beta, y0, w0, y, s = np.broadcast_arrays(self.n, self.beta, self.y0, self.w0, y, increment)
-        flat = [np.atleast_1d(a) for a in (n, beta, y0, np.where(w0 > 0, w0, 1.0), y, s)]
-        n, beta, y0, w0, y, s = flat
-        c = y0 + w0
+        arrays = np.broadcast_arrays(self.beta, self.y0, np.where(self.stationary, 1.0, self.w0), y, increment, self.n)
+        shape = arrays[0].shape
+        beta, y0, w0, y, s = (np.ravel(a) for a in arrays[:5])
         out = np.zeros(y.shape)
         short = (np.abs(s) <= np.minimum(w0, w0 + s)) & (beta * np.abs(s) <= 8.0)
-        hot = ~short & (beta * c <= 1.0)
+        hot = ~short & (beta * (y0 + w0) <= 1.0)
         for part, formula in ((short, _boost_by_quadrature), (hot, _boost_hot), (~short & ~hot, _boost_by_integrals)):
             if np.any(part):
                 out[part] = formula(beta[part], y0[part], w0[part], y[part], s[part])
-        return np.where(self.stationary, 0.0, out.reshape(np.broadcast_shapes(self._shape, np.shape(increment))))
-
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(np.shape(a) for a in (self.n, self.beta, self.y0, self.w0)))
+        return np.where(self.stationary, 0.0, out.reshape(shape))
 
 
 def _boost_by_quadrature(beta: np.ndarray, y0: np.ndarray, w0: np.ndarray, y: np.ndarray, s: np.ndarray) -> np.ndarray:

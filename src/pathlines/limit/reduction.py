@@ -69,14 +69,15 @@ def reduced_rates(
     _, b, h, m = attention_numbers(y, slack, n, beta)
     unit = np.where(m > 0, m, 1.0)
     after = t > switch
-    speed, growth = {
+    table: dict[str, tuple[ArrayLike, ArrayLike]] = {
         "post": (1.0, 0.0),
         "pre": (1 / r, h),
         "mix": (np.where(after, 1 / r, 1.0), np.where(after, h, 0.0)),
         "peri": (1 / (r * unit), h / unit),
         "ngpt": (alpha / unit, 0.0),
         "sqrt": (1 / np.sqrt(t + 1), 0.0),
-    }[scheme]
+    }
+    speed, growth = (np.asarray(v) for v in table[scheme])
     shape = np.broadcast_shapes(y.shape, r.shape, t.shape)
     rate = 2 * b * y * (n - 1) * slack * speed
     return np.broadcast_to(rate, shape).copy()[()], np.broadcast_to(growth, shape).copy()[()]

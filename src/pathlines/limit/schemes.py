@@ -1,6 +1,6 @@
 """The six normalisation schemes on an equiangular start: exact orbits, exact clocks, terminal constants, layers.
 
-In the clock τ of ``limit.orbit`` each scheme is one quadrature dt = s·(1+(e^{βy}-1)/n) dτ: post and sqrt in closed form,
+In the clock τ of ``limit.orbit`` each scheme is a quadrature dt = s·(1+(e^{βy}-1)/n) dτ: post and sqrt in closed form,
 ngpt with s = m/α, pre with s = r and peri with s = rm, where r(ρ) is a closed form too (all derived). You will see post
 and ngpt collapse like e^{-2t} and e^{-2αt}, sqrt like e^{-4√(t+1)}, but pre, peri and mix only like C∞/t².
 Schemes: Normalization in Attention Dynamics, arXiv:2510.22026; The Mean-Field Dynamics of Transformers,
@@ -103,7 +103,7 @@ def _clock(scheme: str, path: Orbit, magnitude: float, alpha: float) -> Clock:
         return base / alpha if scheme == "ngpt" else base
 
     def width(tau: float) -> float:
-        y = float(path.deficit(np.float64(tau)))
+        y = float(path.deficit(np.asarray(tau)))
         return float(0.5 / (1 + 2 * beta * y * (1 - y / c) + np.expm1(beta * y) / n))
 
     return Clock(speed, width)
@@ -133,8 +133,8 @@ def _square_root_time(times: np.ndarray) -> np.ndarray:
 
 def _after_switch(n: int, beta: float, start: float, switch: float) -> Orbit:
     """The orbit on from the Mix-LN switch; its deficit may be far below 1e-16, so it does not go through ρ."""
-    y = np.float64(deficit_at(switch, n, beta, "sa", start))
-    return Orbit(np.float64(n), np.float64(beta), y, np.maximum(n / (n - 1) - y, 0.0))
+    y = np.asarray(deficit_at(switch, n, beta, "sa", start))
+    return Orbit(np.asarray(float(n)), np.asarray(float(beta)), y, np.maximum(n / (n - 1) - y, 0.0))
 
 
 def reduced_trajectory(

@@ -95,8 +95,8 @@ def pure_state_growth(eigenvalues: ArrayLike, p: int, beta: float, n_plus: int, 
 def pure_state_is_stable(eigenvalues: ArrayLike, p: int, beta: float, n_plus: int, n_minus: int) -> bool:
     """True if the pure state is linearly stable (strictly), by the closed criterion at the top of this file.
 
-    All of one sign: λ_p > 0 (if n ≥ 2) and λ_k < λ_p. When a sign has a single token its |ln r| condition has no mode to
-    carry it, and the 2×2 blocks are tested instead; so they are at β = 0, where c = 1.
+    All of one sign: λ_p > 0 (if n ≥ 2) and λ_k < λ_p. When a sign has a single token its |ln r| condition has no mode
+    to carry it, and the 2×2 blocks are tested instead; so they are at β = 0, where c = 1.
     """
     values, own = _check(eigenvalues, p, beta, n_plus, n_minus)
     others = np.delete(values, p)
@@ -151,21 +151,19 @@ def mixed_equilibria(a: float, b: float, beta: float, m: int, k: int) -> np.ndar
 
 def _roots(function: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
     """Roots by sign changes on the grid, and by dips towards zero that change sign between grid points."""
+
+    def scalar(q: float, sign: float = 1.0) -> float:
+        return sign * float(function(np.asarray(q)))
+
     values = function(grid)
-    found = list(grid[values == 0])
     points, heights = list(grid), list(values)
     size = np.abs(values)
-    for i in np.nonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]))[0] + 1:
-        dip = optimize.minimize_scalar(
-            lambda q, s=np.sign(values[i]): s * function(np.float64(q)),
-            bounds=(grid[i - 1], grid[i + 1]),
-            method="bounded",
-            options={"xatol": 1e-12},
-        )
+    for i in np.nonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] > 0))[0] + 1:
+        around = (grid[i - 1], grid[i + 1])
+        dip = optimize.minimize_scalar(scalar, args=(np.sign(values[i]),), bounds=around, method="bounded")
         points.append(dip.x)
-        heights.append(float(function(np.float64(dip.x))))
+        heights.append(scalar(dip.x))
     order = np.argsort(points)
     at, height = np.array(points)[order], np.array(heights)[order]
-    for i in np.nonzero(height[:-1] * height[1:] < 0)[0]:
-        found.append(optimize.brentq(lambda q: float(function(np.float64(q))), at[i], at[i + 1], xtol=1e-16))
-    return np.array(found)
+    crossing = np.nonzero(height[:-1] * height[1:] < 0)[0]
+    return np.array([*at[height == 0], *(optimize.brentq(scalar, at[i], at[i + 1], xtol=1e-16) for i in crossing)])

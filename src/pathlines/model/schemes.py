@@ -93,8 +93,8 @@ class MixLN(Scheme):
     def layer(
         self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
     ) -> tuple[Float[Array, "n d"], Column]:
-        """θ + ηA before, rθ + ηA after."""
-        early = t < self.switch
+        """θ + ηA for layers that start at t ≤ switch (forgiving the rounding of ℓη), rθ + ηA after."""
+        early = t <= self.switch + 1e-6 * step
         x = jnp.where(early, 1.0, r) * theta + step * a
         return x, jnp.where(early, r, _length(x))
 

@@ -1,0 +1,177 @@
+"""Equiangular starts: particles against the scalar equation, and the closed form t(ρ) against quadrature.
+
+From <x_i,x_j> = ρ0 for all i ≠ j the overlap stays common (A mathematical perspective on Transformers, arXiv:2312.10794):
+ρ' = 2(1-ρ)(1+(n-1)ρ)/(e^{β(1-ρ)}+n-1) for SA, ρ' = (2/n) e^{βρ} (1-ρ)(1+(n-1)ρ) for USA.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.tolerance import absolute, relative
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import flow
+from pathlines.limit.equiangular import deficit_at, phase_curve, time_to_deficit
+from pathlines.model import MODELS, GramAttention
+from pathlines.observable.pairs import deficits
+
+# --- CL-05: particles on a simplex
+
+
+def _cases(s: Any) -> list[tuple[str, int, float]]:
+    return list(product(s.kinds, s.sizes, s.betas))
+
+
+def _case_label(kind: str, n: int, beta: float) -> str:
+    return f"{kind.upper()} n={n} β={beta:g}"
+
+
+def simulate_particles(s: Any) -> Evidence:
+    """n tokens in d = n + 3 coordinates, none of the symmetry used."""
+    spreads, means, curves, runs = [], [], [], []
+    times = np.asarray(s.times, float)
+    upper = {n: np.triu_indices(n, 1) for n in s.sizes}
+    for kind, n, beta in _cases(s):
+        start = Sphere(n + s.extra).simplex(n, s.overlap)
+        model = MODELS[kind].build(beta)
+        run = flow(model, start, times=times, record=deficits, method="dop853", rtol=s.rtol, form="tokens")
+        pairs = run["deficits"].values[:, *upper[n]]
+        spreads.append(float(np.max(np.ptp(pairs, axis=1))))
+        means.append(pairs.mean(axis=1))
+        curves.append(Curve(_case_label(kind, n, beta), times, 1 - means[-1]))
+        runs.append(run)
+    return Evidence({"spread": spreads, "deficit": np.concatenate(means)}, curves=tuple(curves), runs=tuple(runs))
+
+
+def predict_particles(s: Any) -> Evidence:
+    """The closed form t(ρ), inverted."""
+    times, fine = np.asarray(s.times, float), np.linspace(0.0, max(s.times), 200)
+    common = [deficit_at(times, n, beta, kind, s.overlap) for kind, n, beta in _cases(s)]
+    curves = tuple(Curve(_case_label(k, n, b), fine, 1 - deficit_at(fine, n, b, k, s.overlap)) for k, n, b in _cases(s))
+    return Evidence({"spread": np.zeros(len(common)), "deficit": np.concatenate(common)}, curves=curves)
+
+
+claim(
+    "clustering/CL-05",
+    PERSPECTIVE,
+    "equiangular reduction",
+    "Tokens that start with one common overlap ρ₀ keep one common overlap, and it obeys the scalar equation of SA "
+    "(of USA) solved by t(ρ).",
+    models=("sa", "usa"),
+    quick={
+        "sizes": [8],
+        "betas": [0.0, 1.0, 4.0],
+        "kinds": ["sa", "usa"],
+        "overlap": 0.0,
+        "extra": 3,
+        "times": [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0],
+        "rtol": 1e-13,
+    },
+    full={"sizes": [8, 32]},
+    within={
+        "spread": absolute(1e-13, "rounding"),
+        "deficit": relative(1e-10, "1e-10 in t(ρ): at late times 1−ρ ~ e^{−2t}; solver tolerance 1e-13"),
+    },
+    simulate=simulate_particles,
+    predict=predict_particles,
+    axes=Axes("depth-time t", "overlap ρ"),
+)
+
+
+# --- CL-06: the closed form
+
+
+def _grid(s: Any) -> list[tuple[str, int, float, float, float]]:
+    """(kind, n, β, ρ0, δ) with ρ0 given as a share of the way from the simplex -1/(n-1) to one."""
+    starts = {n: [-1 / (n - 1) + share * n / (n - 1) for share in s.shares] for n in s.sizes}
+    return [(k, n, b, r, y) for k, n, b in _cases(s) for r in starts[n] for y in s.deficits if y < 1 - r]
+
+
+@jax.jit
+def _rate(model: GramAttention, deficit: jax.Array, off_diagonal: jax.Array) -> jax.Array:
+    """-du_12/dt of the engine's Gram field on the simplex with that common deficit."""
+    return jax.vmap(lambda y: -model.drift(y * off_diagonal, jnp.zeros(()))[0, 1])(deficit)
+
+
+def _time_by_quadrature(kind: str, n: int, beta: float, overlap: float, deficit: float, s: Any) -> float:
+    """∫ dρ/ρ' in v = ln(w/y), y = 1-ρ, w = ρ+1/(n-1): dρ = y w/c dv, smooth at both ends of the orbit."""
+    c, first = n / (n - 1), 1 - overlap
+    low, high = (np.log((c - y) / y) for y in (first, deficit))
+    nodes, weights = np.polynomial.legendre.leggauss(s.nodes)
+    edges = np.linspace(low, high, s.panels + 1)
+    half = np.diff(edges)[:, None] / 2
+    v = (edges[:-1, None] + half * (1 + nodes)).ravel()
+    y = c / (1 + np.exp(v))
+    w = c / (1 + np.exp(-v))
+    model = GramAttention(beta, unnormalised=kind == "usa")
+    rates = np.asarray(_rate(model, jnp.asarray(y), jnp.asarray(1.0 - np.eye(n))))
+    return float(np.sum((half * weights).ravel() * y * w / c / rates))
+
+
+def simulate_quadrature(s: Any) -> Evidence:
+    """The time to each deficit, from the engine's velocities alone: no solver, no closed form."""
+    grid = _grid(s)
+    times = np.array([_time_by_quadrature(*case, s) for case in grid])
+    curves = []
+    for kind, n in product(s.kinds, s.sizes):
+        picked = [(c[2], t) for c, t in zip(grid, times, strict=True) if _on_curve(c, kind, n, s)]
+        curves.append(Curve(f"{kind.upper()} n={n}", *np.array(sorted(picked)).T))
+    return Evidence({"time": times}, curves=tuple(curves))
+
+
+def _on_curve(case: tuple, kind: str, n: int, s: Any) -> bool:
+    """The cases drawn: from the first start to the smallest deficit."""
+    start = -1 / (n - 1) + s.shares[0] * n / (n - 1)
+    return case[0] == kind and case[1] == n and case[3] == start and case[4] == min(s.deficits)
+
+
+def predict_quadrature(s: Any) -> Evidence:
+    """Exponential integrals."""
+    kinds, n, beta, overlap, deficit = (np.array(column) for column in zip(*_grid(s), strict=True))
+    times = np.empty(len(kinds))
+    for kind in s.kinds:
+        mine = kinds == kind
+        times[mine] = time_to_deficit(deficit[mine], n[mine], beta[mine], kind, overlap[mine])
+    betas = np.linspace(min(s.betas), max(s.betas), 100)
+    curves = tuple(
+        Curve(
+            f"Γ, {kind.upper()} n={n}",
+            betas,
+            phase_curve(betas, n, min(s.deficits), kind, -1 / (n - 1) + s.shares[0] * n / (n - 1)),
+        )
+        for kind, n in product(s.kinds, s.sizes)
+    )
+    return Evidence({"time": times}, curves=curves)
+
+
+claim(
+    "clustering/CL-06",
+    PERSPECTIVE,
+    "closed form of the equiangular flow (derived)",
+    "The time at which the overlap of an equiangular start reaches ρ is, for SA, "
+    "(n−1)/(2n)·ln(y₀w/(yw₀)) + {Ei(βy₀)−Ei(βy)+e^{βc}[E₁(βw₀)−E₁(βw)]}/(2n), and for USA "
+    "½{e^{−β}[Ei(βy₀)−Ei(βy)]+e^{β/(n−1)}[E₁(βw₀)−E₁(βw)]}, with y=1−ρ, w=ρ+1/(n−1), c=n/(n−1).",
+    models=("gram",),
+    quick={
+        "kinds": ["sa", "usa"],
+        "sizes": [2, 5, 32],
+        "betas": [0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0],
+        "shares": [0.1, 0.5, 0.01],
+        "deficits": [0.5, 1e-3, 1e-6],
+        "nodes": 20,
+        "panels": 48,
+    },
+    full={"sizes": [2, 3, 5, 8, 16, 32, 128], "betas": [0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 20.0], "panels": 96},
+    within={"time": relative(1e-10, "the quadrature converges to 1e-12; 1e-10 is asked for")},
+    simulate=simulate_quadrature,
+    predict=predict_quadrature,
+    axes=Axes("β", "time to the smallest deficit", y_scale="log"),
+    note="Starts are given by their share of the way from the regular simplex (0) to one point (1).",
+)

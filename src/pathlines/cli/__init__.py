@@ -1,0 +1,3 @@
+"""The command line: one file a verb."""
+
+from pathlines.cli.main import main as main

@@ -1,0 +1,59 @@
+"""pathlines cite: the papers to cite."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pathlines.cli.common import ready
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="cite")(cite)
+
+
+def cite(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]…", help="Models, claims, figures or saved runs; all by default."),
+    ] = None,
+) -> None:
+    """Print the BibTeX of the papers behind a model, a claim, a figure or a saved run.
+
+    Examples: `pathlines cite pre-ln`, `pathlines cite clustering/CL-40 clustering/phase-diagram`, `pathlines cite run.nc`.
+    """
+    from pathlines.foundation.papers import PAPERS
+
+    papers = list(PAPERS.values())
+    if names:
+        ready()
+        papers = [p for name in names for p in _papers(name)]
+    for paper in dict.fromkeys(papers):
+        typer.echo(paper.bibtex + "\n")
+
+
+def _papers(name: str) -> list:
+    from pathlines.claim import CLAIMS
+    from pathlines.draw import FIGURES
+    from pathlines.foundation.errors import UnknownNameError
+    from pathlines.model import MODELS
+
+    if name.endswith(".nc"):
+        return _run_papers(name)
+    if name in list(MODELS):
+        return list(MODELS[name].papers)
+    for shelf in (CLAIMS, FIGURES):
+        if name in list(shelf):
+            return [shelf[name].paper]  # type: ignore[attr-defined]
+    raise UnknownNameError(f"There is no model, claim or figure `{name}`.{CLAIMS.suggestion(name)}")
+
+
+def _run_papers(path: str) -> list:
+    from pathlines.model import MODELS
+    from pathlines.store import open_run
+
+    name = open_run(path).setting["model"]["name"]
+    entries = [e for _, e in MODELS.items() if getattr(e.build(), "__class__", type(None)).__name__ == name]
+    return [p for e in entries for p in e.papers]

@@ -1,0 +1,83 @@
+"""What the verbs share: settings from the command line, output, the environment of a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+_OPTIONS: dict[str, Any] = {"debug": False, "load": ()}
+
+
+def remember(**options: Any) -> None:
+    """Keep the options given before the verb."""
+    _OPTIONS.update(options)
+
+
+def loaded_files() -> tuple[str, ...]:
+    """Files named by --load."""
+    return tuple(str(Path(f).resolve()) for f in _OPTIONS["load"])
+
+
+def debugging() -> bool:
+    """Whether --debug was given."""
+    return bool(_OPTIONS["debug"])
+
+
+def fail(message: str, code: int = 2) -> NoReturn:
+    """One line on stderr, then out."""
+    typer.echo(f"pathlines: {message}", err=True)
+    sys.exit(code)
+
+
+def ready() -> None:
+    """Prepare an application run: 64-bit numbers (the program is ours to configure) and the user's own files."""
+    from pathlines.foundation.load import load_file
+    from pathlines.foundation.precision import enable_float64
+
+    enable_float64()
+    for file in loaded_files():
+        load_file(file)
+
+
+def parse_changes(pairs: list[str] | None) -> dict[str, Any]:
+    """``name=value`` pairs; values are JSON, anything else is a string."""
+    from pathlines.foundation.errors import ArgumentError
+
+    changes = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise ArgumentError(f"Option --set takes NAME=VALUE, but got {pair!r}.")
+        try:
+            changes[name] = json.loads(text)
+        except json.JSONDecodeError:
+            changes[name] = text
+    return changes
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A rich console."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False)
+
+
+def writable(path: Path) -> Path:
+    """The path, after checking that a file can be written there."""
+    from pathlines.foundation.errors import ArgumentError
+
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder; name a file in it.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise ArgumentError(f"The file {path} cannot be written ({error.strerror}).") from error
+    if path.stat().st_size == 0:
+        path.unlink()
+    return path

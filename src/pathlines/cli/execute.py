@@ -1,0 +1,138 @@
+"""From a request on the command line to a stored run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+import xarray as xr
+
+from pathlines.domain import Euclidean, Sphere
+from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.setting import changed_setting
+from pathlines.integrate import Run, ensemble, flow, layers
+from pathlines.integrate.observe import checked_observables
+from pathlines.model import MODELS, Model
+from pathlines.store.address import address
+from pathlines.store.results import Store
+from pathlines.store.runs import dataset_to_run, run_to_dataset
+
+STARTS = ("uniform", "sines", "simplex", "cube")
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Everything that decides a run; its canonical JSON is the address of the result."""
+
+    model: str
+    parameters: dict[str, Any]
+    n: int
+    d: int
+    until: float
+    start: str
+    record: tuple[str, ...]
+    runs: int
+    depth: int | None
+    step: float | None
+    method: str
+    rtol: float
+    form: str
+    seed: int
+    dtype: str
+
+
+def execute(request: Request, *, fresh: bool = False, store: Store | None = None) -> tuple[Run, bool]:
+    """(run, whether it came from the store). Unfinished single flows leave a checkpoint and continue from it."""
+    model = build(request)
+    law = _law(request)
+    checked_observables(request.record)
+    store = Store() if store is None else store
+    name = address(f"run/{request.model}", msgspec.to_builtins(request))
+    partial_name = f"{name}-partial"
+    kept = None if fresh else store.get(name)
+    if kept is not None:
+        return dataset_to_run(kept), True
+    saved = None if fresh else store.get(partial_name)
+    resume = None if saved is None else {str(k): v.values for k, v in saved.data_vars.items()}
+    result = _compute(request, model, law, resume, lambda arrays: store.put(partial_name, _packed(arrays)) and None)
+    if result.outcome == "completed" or not result.outcome.startswith("interrupted"):
+        store.put(name, run_to_dataset(result))
+        store.remove(partial_name)
+    return result, False
+
+
+def build(request: Request) -> Model:
+    """The model with its parameters; those with a ``d`` parameter get the request's."""
+    from pathlines.cli.run import parameters
+
+    entry = MODELS[request.model]
+    known = parameters(entry.build)
+    settings = changed_setting(f"model `{request.model}`", known, request.parameters)
+    if "d" in known and "d" not in request.parameters:
+        settings["d"] = request.d
+    return entry.build(**settings)
+
+
+def _law(request: Request) -> Any:
+    kind, _, parameter = request.start.partition(":")
+    if kind not in STARTS:
+        raise ArgumentError(f"Option --start must be one of {', '.join(STARTS)}, but is {request.start!r}.")
+    try:
+        number = float(parameter) if parameter else None
+    except ValueError as error:
+        raise ArgumentError(f"Option --start takes a number after the colon, but got {parameter!r}.") from error
+    resolve_dtype(request.dtype)
+    return partial(_tokens, kind, request.n, request.d, number, request.dtype, request.model)
+
+
+def _tokens(kind: str, n: int, d: int, number: float | None, dtype: str, model: str, key: Any) -> Any:
+    if kind == "uniform":
+        if model in ("rescaled", "frozen", "leader"):
+            return Euclidean(d).cube(key, n, -1.0, 1.0, dtype)
+        return Sphere(d).uniform(key, n, dtype)
+    if kind == "cube":
+        return Euclidean(d).cube(key, n, -(number or 1.0), number or 1.0, dtype)
+    if kind == "simplex":
+        return Sphere(d).simplex(n, number or 0.0, dtype)
+    return Sphere(d).sines(n, dtype)
+
+
+def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: Any) -> Run:
+    key = jax.random.key(request.seed)
+    if request.depth is not None:
+        step = 1.0 if request.step is None else request.step
+        return layers(model, law(key), depth=request.depth, step=step, record=request.record)
+    if request.runs > 1:
+        return ensemble(
+            model,
+            law,
+            runs=request.runs,
+            key=key,
+            until=request.until,
+            record=request.record,
+            method=request.method,
+            rtol=request.rtol,
+            step=request.step,
+        )
+    return flow(
+        model,
+        law(key),
+        until=request.until,
+        record=request.record,
+        method=request.method,
+        rtol=request.rtol,
+        step=request.step,
+        form=request.form,
+        resume=resume,
+        checkpoint=checkpoint,
+    )
+
+
+def _packed(arrays: dict[str, np.ndarray]) -> xr.Dataset:
+    named = {
+        k: ([f"{k}_{i}" for i in range(v.ndim)], v.astype("int8") if v.dtype == bool else v) for k, v in arrays.items()
+    }
+    return xr.Dataset(named)

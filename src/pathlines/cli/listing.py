@@ -1,0 +1,85 @@
+"""pathlines list: what there is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pathlines.cli.common import console, ready
+
+KINDS = ("models", "claims", "observables", "figures", "papers", "methods")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="list")(listing)
+
+
+def listing(
+    kind: Annotated[
+        str, typer.Argument(help="models, claims, observables, figures, papers or methods; all by default.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object of lists.")] = False,
+) -> None:
+    """List models, claims, observables, figures, papers and methods with a line each.
+
+    Examples: `pathlines list`, `pathlines list claims`, `pathlines list observables --json`.
+    """
+    from pathlines.foundation.errors import ArgumentError
+
+    if kind and kind not in KINDS:
+        raise ArgumentError(f"Argument KIND must be one of {', '.join(KINDS)}, but is {kind!r}.")
+    ready()
+    found = {k: entries(k) for k in KINDS if kind in ("", k)}
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode({k: dict(v) for k, v in found.items()})).decode())
+        return
+    from rich.table import Table
+
+    for name, rows in found.items():
+        table = Table(
+            box=None,
+            padding=(0, 2, 0, 0),
+            title=f"{name} ({len(rows)})",
+            title_justify="left",
+            title_style="bold",
+            show_header=False,
+        )
+        table.add_column(no_wrap=True, style="cyan")
+        table.add_column()
+        for row in rows:
+            table.add_row(*row)
+        console().print(table)
+        console().print()
+
+
+def entries(kind: str) -> list[tuple[str, str]]:
+    """(name, one line) of everything of that kind."""
+    if kind == "models":
+        from pathlines.model import MODELS
+
+        return [(n, f"{e.title}:  {e.equation}") for n, e in MODELS.items()]
+    if kind == "claims":
+        from pathlines.claim import CLAIMS
+
+        return [(n, ("" if c.expected == "holds" else f"[{c.expected}] ") + c.statement) for n, c in CLAIMS.items()]
+    if kind == "observables":
+        from pathlines.observable import OBSERVABLES
+
+        return [(n, f"{o.label}, {o.symbol}") for n, o in OBSERVABLES.items()]
+    if kind == "figures":
+        from pathlines.draw import FIGURES
+
+        return [(n, p.caption) for n, p in FIGURES.items()]
+    if kind == "methods":
+        from pathlines.integrate import METHODS
+
+        return [
+            (n, f"order {m.order}" + (", adaptive" if m.error_order else ", fixed step")) for n, m in METHODS.items()
+        ]
+    from pathlines.foundation.papers import PAPERS
+
+    return [(p.key, p.citation) for p in PAPERS.values()]

@@ -1,0 +1,102 @@
+"""pathlines show: one thing in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathlines.cli.common import console, ready
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="show")(show)
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")],
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
+) -> None:
+    """Show an equation with its citation and good values, a claim with its setting, or a saved run.
+
+    Examples: `pathlines show sa`, `pathlines show clustering/CL-21`, `pathlines show run.nc --plot run.pdf`.
+    """
+    ready()
+    if name.endswith(".nc"):
+        return _show_run(Path(name), plot)
+    from pathlines.claim import CLAIMS
+    from pathlines.draw import FIGURES
+    from pathlines.foundation.errors import UnknownNameError
+    from pathlines.foundation.papers import PAPERS
+    from pathlines.model import MODELS
+    from pathlines.observable import OBSERVABLES
+
+    shelves: list[tuple[Any, Any]] = [
+        (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure), (PAPERS, _paper),
+    ]  # fmt: skip
+    found = [describe(shelf[name]) for shelf, describe in shelves if name in list(shelf)]
+    if not found:
+        import difflib
+
+        known = [n for shelf, _ in shelves for n in shelf]
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        hint = " Did you mean " + ", ".join(f"`{n}`" for n in near) + "?" if near else " `pathlines list` shows all."
+        raise UnknownNameError(f"There is nothing called `{name}`.{hint}")
+    for lines in found:
+        for title, text in lines:
+            console().print(f"[bold]{title:>13}[/]  " + str(text).replace("[", r"\["), soft_wrap=False)
+        console().print()
+    return None
+
+
+def _model(entry: Any) -> list[tuple[str, Any]]:
+    from pathlines.cli.run import parameters
+
+    doc = (getattr(entry.build, "__doc__", "") or "").strip()
+    settings = ", ".join(f"{k} = {v}" for k, v in parameters(entry.build).items())
+    rows = [("model", entry.title), ("equation", entry.equation), ("you will see", entry.sees)]
+    rows += [("good values", entry.good_values), ("parameters", settings)]
+    rows += [("paper", p.citation) for p in entry.papers]
+    return rows + ([("notes", doc)] if doc else [])
+
+
+def _claim(entry: Any) -> list[tuple[str, Any]]:
+    rows = [("claim", entry.id), ("statement", entry.statement), ("paper", f"{entry.paper.citation}; {entry.label}")]
+    rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]
+    rows += [("setting", entry.quick), ("at full size", entry.full or "the same")]
+    rows += [("compares", f"{k}: {t.kind} {t.value:g} ({t.reason})") for k, t in entry.within.items()]
+    return rows + ([("note", entry.note)] if entry.note else [])
+
+
+def _observable(entry: Any) -> list[tuple[str, Any]]:
+    rows = [("observable", entry.name), ("symbol", entry.symbol), ("label", entry.label)]
+    rows += [("definition", (entry.function.__doc__ or "").strip())]
+    return rows + ([("parameters", dict(entry.parameters))] if entry.parameters else [])
+
+
+def _figure(entry: Any) -> list[tuple[str, Any]]:
+    return [
+        ("figure", entry.name),
+        ("caption", entry.caption),
+        ("paper", entry.paper.citation),
+        ("setting", entry.quick),
+        ("at full size", entry.full or "the same"),
+    ]
+
+
+def _paper(entry: Any) -> list[tuple[str, Any]]:
+    return [("paper", entry.citation), ("bibtex", "\n" + entry.bibtex)]
+
+
+def _show_run(path: Path, plot: Path | None) -> None:
+    from pathlines.store import open_run
+
+    run = open_run(path)
+    console().print(repr(run), markup=False)
+    if plot is not None:
+        from pathlines.draw import plot as draw
+
+        draw(run).savefig(plot)
+        typer.echo(f"figure: {plot.resolve()}")

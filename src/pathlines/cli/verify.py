@@ -1,0 +1,173 @@
+"""pathlines verify: run claims, show verdicts as they fall, write a report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathlines.cli.common import console, debugging, loaded_files, parse_changes, ready, writable
+
+MARKS = {"holds": ("✓", "green"), "refuted": ("✗", "red"), "inconclusive": ("?", "yellow")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="verify")(verify)
+
+
+def verify(
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]…", help="Claims: a family (`clustering`), an id, or a glob. All by default."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="The papers' sizes instead of the quick ones.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")] = False,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again even what is stored.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one a core).")] = None,
+) -> None:
+    """Run executable claims and compare each verdict with the one we stand behind.
+
+    A claim simulates, predicts by an independent computation, and compares. Verdicts are *holds*, *refuted* (as an
+    erratum of the literature is expected to be) or *inconclusive*. Finished claims are stored: run the command again
+    after an interruption and it goes on where it stopped.
+
+    Exit code 0 when every verdict is the expected one, 1 otherwise, 2 for bad input.
+
+    Examples: `pathlines verify`, `pathlines verify clustering/CL-43 --set beta=3 --json`,
+    `pathlines verify "clustering/CL-1*" --full --report report.html`.
+    """
+    ready()
+    from pathlines.claim import CLAIMS
+    from pathlines.store import Store
+    from pathlines.sweep.verify import Job
+    from pathlines.sweep.verify import verify as sweep
+
+    if report is not None:
+        writable(report)
+    names = sorted({n for p in (patterns or ["*"]) for n in CLAIMS.match(p)})
+    changes = parse_changes(set_)
+    size = "full" if full else "quick"
+    queue = [Job(n, size, changes, loaded_files()) for n in names]
+    for job in queue:
+        CLAIMS[job.id].setting(size, changes)
+    began = time.monotonic()
+    live = _Live(len(queue), quiet=as_json)
+    finished = []
+    with live:
+        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin):
+            finished.append(item)
+            live.end(item)
+    outcomes = [f.outcome for f in sorted(finished, key=lambda f: f.job.id) if f.outcome is not None]
+    failures = [f for f in finished if f.outcome is None]
+    if as_json:
+        _print_json(outcomes, failures)
+    else:
+        _summary(outcomes, failures, time.monotonic() - began, size)
+    if report is not None:
+        from pathlines.draw.report import write_report
+
+        write_report(report, outcomes, failures=[(f.job.id, f.failure) for f in failures], size=size)
+        console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+    if failures or any(not o.as_expected for o in outcomes):
+        sys.exit(1)
+
+
+class _Live:
+    """Rows appear as claims finish; a bar shows what is running."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self._total, self._done = total, 0
+        self._console = console(stderr=True) if quiet else console()
+        self._rows = not quiet
+        self._running: dict[str, float] = {}
+        self._bar: Any = None
+
+    def __enter__(self) -> _Live:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        self._bar = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
+        self._bar.start()
+        self._task = self._bar.add_task("starting", total=self._total)
+        if self._rows:
+            head = ("claim", "quantity", "expected", "measured", "error ≤ tolerance", "verdict", "s")
+            self._console.print(_row(head), style="bold")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def begin(self, job: Any) -> None:
+        self._running[job.id] = time.monotonic()
+        self._describe()
+
+    def end(self, item: Any) -> None:
+        self._done += 1
+        self._running.pop(item.job.id, None)
+        if self._rows:
+            text, style = _line(item)
+            self._console.print(text, style=style, soft_wrap=True, markup=False)
+        self._describe()
+
+    def _describe(self) -> None:
+        self._bar.update(self._task, completed=self._done, description=", ".join(self._running))
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    widths = (18, 18, 13, 24, 21, 16, 7)
+    return " ".join(str(c)[:w].ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
+
+
+def _number(value: float | None, digits: int = 6) -> str:
+    return "–" if value is None else f"{value:.{digits}g}"
+
+
+def _line(item: Any) -> tuple[str, str]:
+    if item.outcome is None:
+        return _row((item.job.id, "", "", "", "", "! error", "")) + f"\n    {item.failure}", "red"
+    o = item.outcome
+    mark, colour = MARKS[o.verdict]
+    measured = _number(o.measured, 8) + (f" ± {o.uncertainty:.1g}" if o.uncertainty else "")
+    compared = (
+        f"{_number(o.error, 2)} ≤ {_number(o.tolerance, 2)}"
+        if o.verdict == "holds"
+        else f"{_number(o.error, 2)} vs {_number(o.tolerance, 2)}"
+    )
+    verdict = f"{mark} {o.verdict}" + ("" if o.as_expected else "  UNEXPECTED")
+    seconds = "stored" if item.stored else f"{o.seconds:.1f}"
+    style = "" if o.as_expected and o.verdict == "holds" else "cyan" if o.as_expected else "bold red"
+    return _row((o.id, o.quantity, _number(o.expected), measured, compared, verdict, seconds)), style
+
+
+def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
+    counts = {v: sum(o.verdict == v for o in outcomes) for v in MARKS}
+    odd = [o.id for o in outcomes if not o.as_expected]
+    out = console()
+    words = ", ".join(f"{c} {v}" for v, c in counts.items() if c)
+    out.print(f"\n{len(outcomes)} claims at {size} size in {seconds:.0f} s: {words or 'none evaluated'}.", style="bold")
+    if odd:
+        out.print(f"Not as expected: {', '.join(odd)}", style="bold red")
+    if failures:
+        out.print(f"Failed to run: {', '.join(f.job.id for f in failures)}", style="bold red")
+        if debugging():
+            for f in failures:
+                out.print(f.trace, markup=False)
+    if not odd and not failures:
+        out.print("Every verdict is the expected one (errata of the literature are expected to be refuted).")
+
+
+def _print_json(outcomes: list, failures: list) -> None:
+    import msgspec
+
+    items = [msgspec.to_builtins(o) for o in outcomes]
+    items += [{"id": f.job.id, "verdict": "error", "failure": f.failure} for f in failures]
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(items), indent=2).decode() + "\n")

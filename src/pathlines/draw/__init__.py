@@ -1,0 +1,6 @@
+"""Figures, the report, one style."""
+
+from pathlines.draw.gallery import FIGURES as FIGURES
+from pathlines.draw.gallery import Picture as Picture
+from pathlines.draw.gallery import picture as picture
+from pathlines.draw.plot import plot as plot

@@ -1,0 +1,101 @@
+"""A folder of netCDF files, one a result, never half written and never trusted blindly."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from pathlines.foundation.errors import PathlinesWarning, StoreError
+
+DIGEST = "pathlines_sha256"
+
+
+def default_root() -> Path:
+    """$PATHLINES_STORE, else the user's cache folder."""
+    named = os.environ.get("PATHLINES_STORE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines"
+
+
+def content_digest(data: xr.Dataset) -> str:
+    """A hash of names, dimensions, values and attributes."""
+    digest = hashlib.sha256()
+    for name in sorted(map(str, data.variables)):
+        variable = data[name]
+        digest.update(f"{name}{variable.dims}{variable.dtype.str}".encode())
+        digest.update(np.ascontiguousarray(variable.values).tobytes())
+    for name in sorted(data.attrs):
+        if name != DIGEST:
+            digest.update(f"{name}={data.attrs[name]}".encode())
+    return digest.hexdigest()
+
+
+class Store:
+    """``get`` a dataset by its address or ``put`` it there; a killed writer leaves no half file."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.root = Path(root) if root is not None else default_root()
+
+    def path(self, name: str) -> Path:
+        """Where the result of that address lies."""
+        return self.root / f"{name}.nc"
+
+    def get(self, name: str) -> xr.Dataset | None:
+        """The stored dataset; ``None`` when there is none, or when the file is damaged (then it is to be recomputed)."""
+        path = self.path(name)
+        if not path.exists():
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                data = xr.load_dataset(path, engine="h5netcdf")
+            if data.attrs.get(DIGEST) == content_digest(data):
+                return data
+            why = "its checksum does not match"
+        except Exception as error:
+            why = f"it cannot be read ({type(error).__name__})"
+        warnings.warn(
+            f"Stored result {path.name} is not trusted: {why}; it is computed again.", PathlinesWarning, stacklevel=2
+        )
+        return None
+
+    def put(self, name: str, data: xr.Dataset) -> Path:
+        """Write under a temporary name, then rename."""
+        path = self.path(name)
+        data = data.assign_attrs({DIGEST: content_digest(data)})
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(prefix=".writing-", suffix=".nc", dir=self.root)
+            os.close(handle)
+            try:
+                data.to_netcdf(temporary, engine="h5netcdf")
+                Path(temporary).replace(path)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The results folder {self.root} cannot be written ({error.strerror or error}); "
+                "set PATHLINES_STORE to a folder that can."
+            ) from error
+        return path
+
+    def remove(self, name: str) -> None:
+        """Forget a result."""
+        self.path(name).unlink(missing_ok=True)
+
+
+def bytes_dataset(content: bytes) -> xr.Dataset:
+    """A dataset that holds one JSON document."""
+    return xr.Dataset({"document": ("byte", np.frombuffer(content, np.uint8))})
+
+
+def dataset_bytes(data: xr.Dataset) -> bytes:
+    """The document of ``bytes_dataset``."""
+    return data["document"].values.tobytes()

@@ -1,0 +1,65 @@
+"""Runs as files that can be opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import xarray as xr
+
+from pathlines.foundation.errors import ArgumentError
+from pathlines.integrate.forms import Form
+from pathlines.integrate.run import Certificate, Run
+from pathlines.store.results import DIGEST, Store, content_digest
+
+
+def run_to_dataset(run: Run) -> xr.Dataset:
+    """The data of a run with everything else as JSON attributes."""
+    encode = lambda value: msgspec.json.encode(value, order="sorted").decode()  # noqa: E731
+    data = run.data.copy()
+    for name, variable in data.data_vars.items():
+        if variable.dtype == bool:
+            data[name] = variable.astype("int8")
+    return data.assign_attrs(
+        certificates=encode(run.certificates),
+        forms=encode(run.forms),
+        outcome=run.outcome,
+        setting=encode(run.setting),
+        seconds=run.seconds,
+    )
+
+
+def dataset_to_run(data: xr.Dataset) -> Run:
+    """The inverse of ``run_to_dataset``, without the live model."""
+    attributes: dict[str, Any] = dict(data.attrs)
+    return Run(
+        data=data.drop_attrs(deep=False),
+        certificates=tuple(msgspec.json.decode(attributes["certificates"], type=list[Certificate])),
+        forms=tuple(msgspec.json.decode(attributes["forms"], type=list[Form])),
+        outcome=str(attributes["outcome"]),
+        setting=msgspec.json.decode(attributes["setting"]),
+        seconds=float(attributes["seconds"]),
+    )
+
+
+def save_run(run: Run, path: Path | str) -> Path:
+    """Write a run to a netCDF file of your choice."""
+    path = Path(path)
+    return Store(path.parent).put(path.name.removesuffix(".nc"), run_to_dataset(run))
+
+
+def open_run(path: Path | str) -> Run:
+    """Open a run again; a file that is not a run, or was altered, is an error."""
+    path = Path(path)
+    if not path.exists():
+        raise ArgumentError(f"There is no file {path}.")
+    try:
+        data = xr.load_dataset(path, engine="h5netcdf")
+        trusted = data.attrs.get(DIGEST) == content_digest(data)
+        run = dataset_to_run(data)
+    except Exception as error:
+        raise ArgumentError(f"The file {path} is not a Pathlines run ({type(error).__name__}).") from error
+    if not trusted:
+        raise ArgumentError(f"The file {path} has been altered since it was written: its checksum does not match.")
+    return run

@@ -1,0 +1,131 @@
+"""verify: run claims in worker processes, store each verdict as it falls."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pathlines.claim import CLAIMS, Outcome, evaluate
+from pathlines.foundation.load import load_file
+from pathlines.foundation.precision import enable_float64
+from pathlines.store.address import address
+from pathlines.store.results import Store, bytes_dataset, dataset_bytes
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One claim at one size with some settings changed; ``load`` are extra files that register claims."""
+
+    id: str
+    size: str
+    changes: dict[str, Any]
+    load: tuple[str, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """Where its outcome is stored."""
+        extra = "".join(Path(f).read_text() for f in self.load)
+        return address(self.id, [self.size, self.changes], extra)
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A job with its outcome or its failure; ``stored`` says that it was not computed now."""
+
+    job: Job
+    outcome: Outcome | None
+    failure: str = ""
+    trace: str = ""
+    stored: bool = False
+
+
+def verify(
+    jobs: list[Job],
+    *,
+    store: Store,
+    fresh: bool = False,
+    workers: int | None = None,
+    started: Callable[[Job], None] | None = None,
+) -> Iterator[Finished]:
+    """Yield each job as it finishes: stored outcomes first, the rest from worker processes, slowest families first.
+
+    Every outcome is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
+    """
+    store.root.mkdir(parents=True, exist_ok=True)
+    waiting = []
+    for job in jobs:
+        outcome = None if fresh else recalled(store, job)
+        if outcome is None:
+            waiting.append(job)
+        else:
+            yield Finished(job, outcome, stored=True)
+    count = min(workers or os.cpu_count() or 1, len(waiting))
+    if count <= 1:
+        yield from (_here(job, store, started) for job in waiting)
+    else:
+        yield from _in_processes(waiting, store, count, started)
+
+
+def recalled(store: Store, job: Job) -> Outcome | None:
+    """The stored outcome of a job, if there is a trustworthy one."""
+    data = store.get(job.address)
+    if data is None:
+        return None
+    try:
+        return msgspec.json.decode(dataset_bytes(data), type=Outcome)
+    except (msgspec.MsgspecError, KeyError):
+        return None
+
+
+def _here(job: Job, store: Store, started: Callable[[Job], None] | None) -> Finished:
+    if started is not None:
+        started(job)
+    return _finish(job, _attempt(job), store)
+
+
+def _attempt(job: Job) -> tuple[bytes, str, str]:
+    """(encoded outcome, failure, traceback): a claim that breaks is one failure, not the end of the sweep."""
+    enable_float64()
+    try:
+        for file in job.load:
+            load_file(file)
+        outcome = evaluate(CLAIMS[job.id], job.size, job.changes)
+    except Exception as error:
+        return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
+    return msgspec.json.encode(outcome), "", ""
+
+
+def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
+    content, failure, trace = result
+    if failure:
+        return Finished(job, None, failure, trace)
+    store.put(job.address, bytes_dataset(content))
+    return Finished(job, msgspec.json.decode(content, type=Outcome))
+
+
+def _in_processes(
+    jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None
+) -> Iterator[Finished]:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context)
+    try:
+        running = {}
+        queue = list(jobs)
+        while queue or running:
+            while queue and len(running) < count:
+                job = queue.pop(0)
+                running[pool.submit(_attempt, job)] = job
+                if started is not None:
+                    started(job)
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield _finish(running.pop(future), future.result(), store)
+    finally:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
