@@ -129,7 +129,7 @@ def claim(
 def known(values: Numbers, setting: Any, reference_setting: Numbers) -> Evidence:
     """Reference numbers, valid at one setting only: at any other, nothing is known."""
     current = vars(setting) if isinstance(setting, SimpleNamespace) else dict(setting)
-    same = all(np.array_equal(current.get(k), v) for k, v in reference_setting.items())
+    same = all(np.array_equal(np.asarray(current.get(k)), np.asarray(v)) for k, v in reference_setting.items())
     return Evidence(values if same else dict.fromkeys(values), source="reference value")
 
 

@@ -148,8 +148,8 @@ def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evide
         verdict = "inconclusive"
     else:
         verdict = "holds" if bool(np.all(error <= allowed)) else "refuted"
-    numbers = (_plain(x) for x in (value, expected, uncertainty, error, allowed))
-    return Check(name, *numbers, tolerance.kind, tolerance.reason, verdict)
+    shown = [_plain(x) for x in (value, expected, uncertainty, error, allowed)]
+    return Check(name, shown[0], shown[1], shown[2], shown[3], shown[4], tolerance.kind, tolerance.reason, verdict)
 
 
 def _severity(check: Check) -> tuple[float, int]:

@@ -46,14 +46,12 @@ def _papers(name: str) -> list:
         return list(MODELS[name].papers)
     for shelf in (CLAIMS, FIGURES):
         if name in list(shelf):
-            return [shelf[name].paper]  # type: ignore[attr-defined]
+            return [shelf[name].paper]
     raise UnknownNameError(f"There is no model, claim or figure `{name}`.{CLAIMS.suggestion(name)}")
 
 
 def _run_papers(path: str) -> list:
-    from pathlines.model import MODELS
+    from pathlines.foundation.papers import PAPERS
     from pathlines.store import open_run
 
-    name = open_run(path).setting["model"]["name"]
-    entries = [e for _, e in MODELS.items() if getattr(e.build(), "__class__", type(None)).__name__ == name]
-    return [p for e in entries for p in e.papers]
+    return [PAPERS[key] for key in open_run(path).setting["papers"] if key in PAPERS]

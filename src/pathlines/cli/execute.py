@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import Any
 
@@ -44,8 +45,8 @@ class Request(msgspec.Struct, frozen=True):
     dtype: str
 
 
-def execute(request: Request, *, fresh: bool = False, store: Store | None = None) -> tuple[Run, bool]:
-    """(run, whether it came from the store). Unfinished single flows leave a checkpoint and continue from it."""
+def execute(request: Request, *, fresh: bool = False, store: Store | None = None) -> tuple[Run, str]:
+    """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it."""
     model = build(request)
     law = _law(request)
     checked_observables(request.record)
@@ -54,14 +55,14 @@ def execute(request: Request, *, fresh: bool = False, store: Store | None = None
     partial_name = f"{name}-partial"
     kept = None if fresh else store.get(name)
     if kept is not None:
-        return dataset_to_run(kept), True
+        return dataset_to_run(kept), "stored"
     saved = None if fresh else store.get(partial_name)
     resume = None if saved is None else {str(k): v.values for k, v in saved.data_vars.items()}
     result = _compute(request, model, law, resume, lambda arrays: store.put(partial_name, _packed(arrays)) and None)
-    if result.outcome == "completed" or not result.outcome.startswith("interrupted"):
+    if not result.outcome.startswith("interrupted"):
         store.put(name, run_to_dataset(result))
         store.remove(partial_name)
-    return result, False
+    return result, "computed" if resume is None else "resumed"
 
 
 def build(request: Request) -> Model:
@@ -128,6 +129,7 @@ def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: 
         form=request.form,
         resume=resume,
         checkpoint=checkpoint,
+        checkpoint_seconds=float(os.environ.get("PATHLINES_CHECKPOINT_SECONDS", "10")),
     )
 
 

@@ -70,7 +70,7 @@ def run(
     request = Request(
         model, parse_changes(set_), n, d, until, start, names, runs, depth, step, method, rtol, form, seed, dtype
     )
-    result, stored = execute(request, fresh=fresh)
+    result, how = execute(request, fresh=fresh)
     if out is not None:
         from pathlines.store import save_run
 
@@ -80,9 +80,9 @@ def run(
 
         draw(result).savefig(plot)
     if as_json:
-        _print_json(result, stored)
+        _print_json(result, how)
     else:
-        _print_text(result, stored, out, plot)
+        _print_text(result, how, out, plot)
 
 
 def parameters(build: Any) -> dict[str, Any]:
@@ -101,12 +101,13 @@ def _last(result: Any) -> dict[str, Any]:
     return values
 
 
-def _print_json(result: Any, stored: bool) -> None:
+def _print_json(result: Any, how: str) -> None:
     import msgspec
 
     document = {
         "outcome": result.outcome,
-        "stored": stored,
+        "stored": how == "stored",
+        "resumed": how == "resumed",
         "last_time": float(result.time[-1]) if len(result.time) else None,
         "final": _last(result),
         "certificates": msgspec.to_builtins(result.certificates),
@@ -117,13 +118,15 @@ def _print_json(result: Any, stored: bool) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
-def _print_text(result: Any, stored: bool, out: Path | None, plot: Path | None) -> None:
+def _print_text(result: Any, how: str, out: Path | None, plot: Path | None) -> None:
     from rich.table import Table
 
     screen = console()
     screen.print(repr(result), markup=False)
-    if stored:
+    if how == "stored":
         screen.print("  (stored result; --fresh computes it again)")
+    if how == "resumed":
+        screen.print("  (continued from the checkpoint of an interrupted run)")
     table = Table(box=None, padding=(0, 2), title_justify="left")
     table.add_column("observable")
     table.add_column(f"at t = {result.time[-1]:g}" if len(result.time) else "never recorded", justify="right")

@@ -168,6 +168,14 @@ def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
 def _print_json(outcomes: list, failures: list) -> None:
     import msgspec
 
-    items = [msgspec.to_builtins(o) for o in outcomes]
-    items += [{"id": f.job.id, "verdict": "error", "failure": f.failure} for f in failures]
+    from pathlines.claim import CLAIMS
+
+    items = [{k: v for k, v in msgspec.to_builtins(o).items() if k != "lines"} for o in outcomes]
+    for f in failures:
+        entry = CLAIMS[f.job.id]
+        blank = dict.fromkeys(("measured", "expected", "tolerance", "error", "seconds"))
+        known = {"id": entry.id, "paper": entry.paper.citation, "statement": entry.statement, "verdict": "error"}
+        items.append(
+            {**known, "expected_verdict": entry.expected, **blank, "failure": f.failure, "setting": f.job.changes}
+        )
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(items), indent=2).decode() + "\n")

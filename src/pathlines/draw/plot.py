@@ -69,4 +69,4 @@ def _paths(axes: Any, data: xr.DataArray) -> None:
     axes.set_aspect("equal")
     axes.set_xlabel("x₁")
     axes.set_ylabel("x₂")
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)

@@ -50,7 +50,7 @@ def require(condition: bool, name: str, must: str, value: Any) -> None:
 def positive_integer(name: str, value: Any, least: int = 1) -> int:
     """Return ``value`` as an int of at least ``least``."""
     ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
-    require(ok, name, f"be an integer ≥ {least}", value)
+    require(bool(ok), name, f"be an integer ≥ {least}", value)
     return int(value)
 
 

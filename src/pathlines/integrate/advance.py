@@ -72,8 +72,9 @@ def _field(program: Program, model: Model, start: State, end: Array) -> Any:
         t = jnp.minimum(t, last)
         snapshot = Snapshot(model, state, t, start)
         rates = tuple(o(snapshot) for o in program.accumulate)
-        if program.power:
-            rates = (*rates, model.power(state, t))
+        power = model.power(state, t) if program.power else None
+        if power is not None:
+            rates = (*rates, power)
         return model.drift(state, t), rates
 
     return field

@@ -92,6 +92,7 @@ def ensemble(
         )
     setting = {
         "model": describe(model),
+        "papers": [p.key for p in model.papers],
         "over": {name: describe(values)} if name else None,
         "runs": runs,
         "key": describe(np.asarray(jax.random.key_data(key))),
@@ -150,8 +151,9 @@ def _record_size(observable: Observable, model: Model, tokens: Array) -> int:
 def _one(settings: _Settings, model: Model, key: PRNGKeyArray, value: Array, index: Array) -> tuple[Array, tuple]:
     """One run: its own key, its own parameter."""
     tokens = settings.law(jax.random.fold_in(key, index)).astype(settings.grid.dtype)
-    if settings.name is not None:
-        model = eqx.tree_at(lambda m: getattr(m, settings.name), model, value)
+    name = settings.name
+    if name is not None:
+        model = eqx.tree_at(lambda m: getattr(m, name), model, value)
     state = model.initial(tokens)
     carry = fresh_carry(settings.program, state, 0.0, 0.0)._replace(h=settings.step)
     end = jnp.asarray(settings.grid[-1])

@@ -33,7 +33,6 @@ from pathlines.integrate.observe import Observable, checked_observables, positio
 from pathlines.integrate.run import Run, describe, provenance
 from pathlines.model.base import Model
 
-CHECKPOINT_SECONDS = 10.0
 Recorded = Sequence[Observable | str] | Observable | str
 
 
@@ -54,6 +53,7 @@ def flow(
     progress: bool | None = None,
     resume: Mapping[str, np.ndarray] | None = None,
     checkpoint: Callable[[dict[str, np.ndarray]], None] | None = None,
+    checkpoint_seconds: float = 10.0,
 ) -> Run:
     """Integrate dX/dt = drift(X, t) from ``tokens`` at t = 0, recording observables on the way.
 
@@ -65,7 +65,7 @@ def flow(
     Recorded states are solver steps, not interpolants.
 
     A run that cannot go on (divergence, stalled steps, Ctrl-C) returns what it has, warns, and says when and why in
-    ``run.outcome``. ``checkpoint`` is called with plain arrays every ten seconds and at the end of an unfinished run;
+    ``run.outcome``. ``checkpoint`` is called with plain arrays every ``checkpoint_seconds`` and at the end of an unfinished run;
     handed back as ``resume`` (same other arguments) they continue it bit for bit. Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
     """
     began = clock.perf_counter()
@@ -83,7 +83,7 @@ def flow(
     if resume is not None:
         restore(journey, dict(resume))
     with Progress(f"flow to t = {grid[-1]:g}", float(grid[-1]), show=progress) as bar:
-        outcome = journey.travel(_reporter(bar, checkpoint))
+        outcome = journey.travel(_reporter(bar, checkpoint, checkpoint_seconds))
     if outcome != "completed" and checkpoint is not None:
         checkpoint(capture(journey))
     data = journey.dataset()
@@ -91,6 +91,7 @@ def flow(
     _warn(outcome, checks)
     setting = {
         "model": describe(model),
+        "papers": [p.key for p in model.papers],
         "tokens": describe(np.asarray(tokens)),
         "times": describe(grid),
         "method": method,
@@ -154,13 +155,15 @@ def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: t
     return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
 
 
-def _reporter(bar: Progress, checkpoint: Callable[[dict[str, np.ndarray]], None] | None) -> Callable[[Journey], None]:
+def _reporter(
+    bar: Progress, checkpoint: Callable[[dict[str, np.ndarray]], None] | None, seconds: float
+) -> Callable[[Journey], None]:
     last = clock.monotonic()
 
     def report(journey: Journey) -> None:
         nonlocal last
         bar.update(float(journey.carry.t))
-        if checkpoint is not None and clock.monotonic() - last > CHECKPOINT_SECONDS:
+        if checkpoint is not None and clock.monotonic() - last > seconds:
             checkpoint(capture(journey))
             last = clock.monotonic()
 

@@ -110,8 +110,8 @@ class Journey:
         rtol, atol = self.tolerances
         if atol is None:
             atol = 0.0 if self.model.settles_relatively else rtol
-        numbers = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
-        controls = Controls(*numbers, jnp.asarray(self._budget()), jnp.asarray(self.fresh))
+        rate, floor, last = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
+        controls = Controls(rate, floor, last, jnp.asarray(self._budget()), jnp.asarray(self.fresh))
         arguments = (self.program, self.model, self.start, self.carry, jnp.asarray(times, dtype), controls)
         self.carry, reached, records = compiled_advance(*arguments)
         self.fresh = False
@@ -182,7 +182,8 @@ class Journey:
 
     def _residual(self, data: xr.Dataset, work: np.ndarray) -> xr.DataArray:
         """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
-        start = float(self.posed.model.energy_deficit(self.posed.model.initial(self.posed.tokens), jnp.zeros(())))
+        model = self.posed.model
+        start = np.asarray(model.energy_deficit(model.initial(self.posed.tokens), jnp.zeros(())))
         beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
         residual = (data["energy_deficit"] - start - work) * (2 * beta if beta > 0 else 2.0)
         residual.attrs = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}

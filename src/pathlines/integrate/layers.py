@@ -46,6 +46,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     check = Certificate("finite", bad, 0.0, bad == 0, "non-finite recorded numbers")
     setting = {
         "model": describe(model),
+        "papers": [p.key for p in model.papers],
         "tokens": describe(np.asarray(tokens)),
         "depth": depth,
         "step": eta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -24,7 +24,10 @@ class Model(eqx.Module):
     """dX/dt = drift(X, t), on a state X that is a pytree of arrays (for most models, the ``(n, d)`` tokens).
 
     Subclasses are final. What a model does not have (a layer map, an energy, token coordinates) it does not override.
+    ``papers`` are the sources a run of it should cite.
     """
+
+    papers: ClassVar[tuple[Paper, ...]] = ()
 
     @abstractmethod
     def initial(self, tokens: Float[Array, "n d"]) -> State:

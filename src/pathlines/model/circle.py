@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
-from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import circle_modes, circle_potential
 from pathlines.model.base import MODELS, Description, Model
 
@@ -24,13 +24,17 @@ class CircleAttention(Model):
     Good values: n = 10²..10⁶, β up to a few hundred. Needs β > 0.
     """
 
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
+
     beta: Float[Array, ""]
     shift: Float[Array, ""]
     multiplicities: Float[Array, " n"] | None
     modes: int = eqx.field(static=True)
     unnormalised: bool = eqx.field(static=True)
 
-    def __init__(self, beta: float, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0) -> None:
+    def __init__(
+        self, beta: float = 4.0, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0
+    ) -> None:
         value = finite_number("beta", beta, low=0.0, open_low=True)
         self.beta, self.shift = jnp.asarray(value), jnp.asarray(shift)
         self.multiplicities = multiplicities

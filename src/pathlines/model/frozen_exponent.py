@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import Attention, Hardmax, Softmax
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import finite_array, finite_number
-from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
 
@@ -25,6 +25,8 @@ class FrozenExponentAttention(Model):
     You will see the polytope picture of ``RescaledAttention`` without its growing scores.
     Good values: n = 20, d = 2, tokens in [-2, 2]², β = 10. Cost O(n²d) per drift.
     """
+
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
 
     value: Float[Array, "d d"]
     query: Float[Array, "p d"] | None

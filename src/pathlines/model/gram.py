@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from pathlines.domain import Sphere
 from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import FormError, finite_number
-from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.energy import pair_energy
 
@@ -27,12 +27,16 @@ class GramAttention(Model):
     Cost: O(n³) time, O(n²) memory, whatever d.
     """
 
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
+
     beta: Float[Array, ""]
     shift: Float[Array, ""]
     multiplicities: Float[Array, " n"] | None
     unnormalised: bool = eqx.field(static=True)
 
-    def __init__(self, beta: Any, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0) -> None:
+    def __init__(
+        self, beta: Any = 4.0, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0
+    ) -> None:
         self.beta = jnp.asarray(beta) if isinstance(beta, Array) else jnp.asarray(finite_number("beta", beta, low=0.0))
         self.shift = jnp.asarray(shift)
         self.multiplicities = multiplicities

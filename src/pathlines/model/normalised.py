@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
 from pathlines.foundation.errors import finite_array, require
-from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION
+from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.model.self_attention import SelfAttention
@@ -35,6 +35,8 @@ class NormalisedAttention(Model):
 
     Good values: n = 16..64, β = 1..5, until 20, magnitudes 1. Cost O(n²d) per drift.
     """
+
+    papers: ClassVar[tuple[Paper, ...]] = (NORMALIZATION, MEAN_FIELD_DYNAMICS)
 
     inner: SelfAttention
     scheme: Scheme
@@ -117,7 +119,7 @@ class NormalisedAttention(Model):
     def power(self, state: Polar, t: Array) -> Float[Array, ""] | None:
         """Σ_i m_i Z_i e^{-β} s_i |dθ_i/dt|²."""
         velocity, _, s, log_scale = self._rates(state, t)
-        masses = self.normalised_masses(*state.direction.shape[:1], state.direction.dtype)
+        masses = self.normalised_masses(state.direction.shape[0], state.direction.dtype)
         scale = jnp.exp(log_scale - self.beta * self.inner.top) * s[:, 0]
         work = jnp.sum(masses * scale * jnp.sum(velocity * velocity, axis=-1))
         return -work if self.inner.identity == "opposed" else work / self.inner.weights.value_sign

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import Softmax
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
-from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.papers import EMERGENCE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.hardmax_phase import HardmaxPhase
@@ -36,6 +36,8 @@ class RescaledAttention(Model):
     where they lose their last digits, the run continues with the attention matrix frozen to its 0/1 limit
     (``HardmaxPhase``) or stops and says so. Cost O(n²d + d³) per drift.
     """
+
+    papers: ClassVar[tuple[Paper, ...]] = (EMERGENCE,)
 
     value: Float[Array, "d d"]
     query: Float[Array, "p d"] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import Attention, Hardmax, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, require
-from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE
+from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.energy import pair_energy
@@ -38,6 +38,8 @@ class SelfAttention(Model):
     Good values: n = 32..200, d = 2 or 3, β = 1 (direct collapse), β = 9 (long plateaus), until 15..30.
     Cost of a drift: O(H n² d) time; memory O(n²), in row blocks for large n.
     """
+
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
 
     beta: Float[Array, ""]
     attention: Attention

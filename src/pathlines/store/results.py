@@ -6,6 +6,8 @@ import hashlib
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -70,21 +72,31 @@ class Store:
         """Write under a temporary name, then rename."""
         path = self.path(name)
         data = data.assign_attrs({DIGEST: content_digest(data)})
+        with self._writing() as temporary:
+            data.to_netcdf(temporary, engine="h5netcdf")
+            temporary.replace(path)
+        return path
+
+    def check_writable(self) -> None:
+        """Raise ``StoreError`` now rather than after hours of computing."""
+        with self._writing():
+            pass
+
+    @contextmanager
+    def _writing(self) -> Iterator[Path]:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=".writing-", suffix=".nc", dir=self.root)
+            handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".nc", dir=self.root)
             os.close(handle)
             try:
-                data.to_netcdf(temporary, engine="h5netcdf")
-                Path(temporary).replace(path)
+                yield Path(name)
             finally:
-                Path(temporary).unlink(missing_ok=True)
+                Path(name).unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(
                 f"The results folder {self.root} cannot be written ({error.strerror or error}); "
                 "set PATHLINES_STORE to a folder that can."
             ) from error
-        return path
 
     def remove(self, name: str) -> None:
         """Forget a result."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def verify(
 
     Every outcome is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
     """
-    store.root.mkdir(parents=True, exist_ok=True)
+    store.check_writable()
     waiting = []
     for job in jobs:
         outcome = None if fresh else recalled(store, job)
@@ -112,9 +113,9 @@ def _in_processes(
     jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None
 ) -> Iterator[Finished]:
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context)
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts_to_the_parent)
     try:
-        running = {}
+        running: dict[Future, Job] = {}
         queue = list(jobs)
         while queue or running:
             while queue and len(running) < count:
@@ -129,3 +130,7 @@ def _in_processes(
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -25,14 +25,16 @@ class Piecewise(Weights):
         times = finite_array("switches", switches, ("s",))
         if np.any(np.diff(times) <= 0):
             raise ArgumentError(f"Argument `switches` must increase, but is {times.tolist()}.")
-        stacks = [None if m is None else _pieces(k, m) for k, m in (("query", query), ("key", key), ("value", value))]
-        check_heads(stacks[0], stacks[1], stacks[2])
-        if len(stacks[2]) != len(times) + 1:
+        stacks = [None if m is None else _pieces(k, m) for k, m in (("query", query), ("key", key))]
+        values = _pieces("value", value)
+        check_heads(stacks[0], stacks[1], values)
+        if len(values) != len(times) + 1:
             raise ArgumentError(
-                f"Argument `value` must hold {len(times) + 1} pieces for {len(times)} switches, but holds {len(stacks[2])}."
+                f"Argument `value` must hold {len(times) + 1} pieces for {len(times)} switches, but holds {len(values)}."
             )
         self.switches = tuple(float(t) for t in times)
-        self.query, self.key, self.value = (None if m is None else jnp.asarray(m) for m in stacks)
+        self.query, self.key = (None if m is None else jnp.asarray(m) for m in stacks)
+        self.value = jnp.asarray(values)
 
     def at(self, t: Array) -> Heads | None:
         """The piece that contains t (pieces are closed on the left)."""

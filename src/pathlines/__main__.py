@@ -1,0 +1,5 @@
+"""``python -m pathlines``."""
+
+from pathlines.cli import main
+
+main()

@@ -1,0 +1,95 @@
+"""One leading eigenvalue: at most three parallel hyperplanes (arXiv:2305.05465, hyperplane theorem)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.clustering.emergence_direct import cube_start, direct_rescaled, groups
+from pathlines.claim.tolerance import absolute, at_most
+from pathlines.foundation.papers import EMERGENCE
+from pathlines.integrate import flow
+from pathlines.limit.euclidean import classify_value
+from pathlines.model import RescaledAttention
+from pathlines.observable.euclidean import dist_hyperplanes, leading_coordinate
+
+SHOWN = 6
+
+
+def left_eigenvector(value: np.ndarray) -> np.ndarray:
+    """φ₁* with φ₁*(φ₁) = 1 for the unit φ₁ whose largest entry is positive, by NumPy alone."""
+    eigenvalues, right = np.linalg.eig(value)
+    first = int(np.argmax(eigenvalues.real))
+    left = np.linalg.inv(right)[first].real
+    unit = right[:, first].real
+    return left * np.linalg.norm(unit) * np.sign(unit[np.argmax(np.abs(unit))])
+
+
+def simulate(s: Any) -> Evidence:
+    """Distance of every φ₁*(z_i) to the nearest of the lowest value, zero and the highest value."""
+    value = np.asarray(s.value, float)
+    dual = tuple(left_eigenvector(value).tolist())
+    near, coordinate = dist_hyperplanes.at(dual=dual), leading_coordinate.at(dual=dual)
+    times = np.linspace(0, s.until, s.records)
+    run = flow(
+        RescaledAttention(value), cube_start(s), times=times, record=(near, coordinate), method="dop853", rtol=s.rtol
+    )
+    levels = run[coordinate.name].values
+    shown = np.argsort(levels[0])[np.linspace(0, s.n - 1, min(s.n, SHOWN)).astype(int)]
+    return Evidence(
+        {
+            "distance": run[near.name].values[-1].max(),
+            "hyperplanes": float(groups(levels[-1][:, None], s.merge).max()),
+            "extremes": np.array([levels[-1].min(), levels[-1].max()]),
+        },
+        curves=tuple(Curve(f"token {i}", times, levels[:, i]) for i in shown),
+        runs=(run,),
+    )
+
+
+def predict(s: Any) -> Evidence:
+    """At most three values; the extreme ones from the direct solution, as e^{−λ₁t} φ₁*(x) would have them."""
+    value = np.asarray(s.value, float)
+    kind = classify_value(value)
+    if kind.left is None or kind.kind != "good triple":
+        return Evidence(dict.fromkeys(("distance", "hyperplanes", "extremes")), source=kind.statement)
+    levels = direct_rescaled(cube_start(s), [s.until], value)[-1] @ kind.left
+    ends = np.array([levels.min(), levels.max()])
+    times = np.array([0.0, s.until])
+    return Evidence(
+        {"distance": 0.0, "hyperplanes": 3.0, "extremes": ends},
+        curves=tuple(Curve(f"hyperplane {c:.4g}", times, np.full(2, c)) for c in (ends[0], 0.0, ends[1])),
+        source="hyperplane theorem; extremes from a direct x-form solution",
+    )
+
+
+claim(
+    "clustering/CL-30",
+    EMERGENCE,
+    "convergence to at most three hyperplanes",
+    "If (Q, K, V) is a good triple, each φ₁*(zᵢ) converges to a, 0 or b, where a and b are the limits of the smallest "
+    "and the largest φ₁*(zⱼ): the tokens gather on at most three parallel hyperplanes.",
+    models=("rescaled",),
+    quick={
+        "value": [[0.64709742, 0.81911926], [0.61210449, 0.63263484]],
+        "n": 20,
+        "d": 2,
+        "low": -5.0,
+        "high": 5.0,
+        "seed": 0,
+        "until": 8.0,
+        "records": 33,
+        "rtol": 1e-11,
+        "merge": 0.05,
+    },
+    within={
+        "distance": at_most("specified bound at T = 8", slack=3e-3),
+        "hyperplanes": at_most("a count"),
+        "extremes": absolute(1e-6, "two solvers at 1e-11, and φ₁*(x) grown by e^{λ₁T} ≈ 5e4"),
+    },
+    simulate=simulate,
+    predict=predict,
+    axes=Axes("depth-time t", "leading coordinate φ₁*(z)"),
+)

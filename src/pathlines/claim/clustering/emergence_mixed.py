@@ -1,0 +1,220 @@
+"""A leading eigenspace F and the rest G: polytopes in F, freedom in G (arXiv:2305.05465, mixed theorem)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import expm
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.clustering.emergence_direct import cube_start, direct_rescaled, groups, limit_points
+from pathlines.claim.tolerance import absolute, at_most, exactly
+from pathlines.foundation.papers import EMERGENCE
+from pathlines.integrate import flow
+from pathlines.integrate.observe import positions
+from pathlines.limit.euclidean import ValueClass, classify_value
+from pathlines.model import RescaledAttention
+
+
+def coordinates(kind: ValueClass) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that read off the coordinates of a vector along F and along G (oblique if F and G are)."""
+    assert kind.F is not None and kind.G is not None
+    rows = np.linalg.inv(np.hstack([kind.F, kind.G]))
+    return rows[: kind.F.shape[1]], rows[kind.F.shape[1] :]
+
+
+def rest_rate(value: np.ndarray, kind: ValueClass) -> np.ndarray:
+    """Real parts of the eigenvalues of V on G."""
+    assert kind.G is not None
+    return np.linalg.eigvals(kind.G.T @ value @ kind.G).real
+
+
+def simulate_paranormal(s: Any) -> Evidence:
+    """Clusters of the F-parts at the end, and the late growth of the range of the G-part.
+
+    The range is R e^{|μ|t} plus a constant from leaders at rest, which two successive differences remove.
+    """
+    value = np.asarray(s.value, float)
+    in_F, in_G = coordinates(classify_value(value))
+    late = s.until - s.window * np.array([2.0, 1.0, 0.0])
+    times = np.union1d(np.linspace(0, s.until, s.records), late)
+    run = flow(RescaledAttention(value), cube_start(s), times=times, record=positions, method="dop853", rtol=s.rtol)
+    z = run["tokens"].values
+    leading, rest = z @ in_F.T, np.linalg.norm(np.ptp(z @ in_G.T, axis=1), axis=-1)
+    first, second = np.diff(rest[np.searchsorted(times, late)])
+    return Evidence(
+        {
+            "leading_part": leading[-1].ravel(),
+            "leading_clusters": float(groups(leading[-1], s.merge).max()),
+            "rest_growth": np.log(second / first) / s.window,
+        },
+        curves=(Curve("range of the G-part", times, rest),),
+        runs=(run,),
+    )
+
+
+def predict_paranormal(s: Any) -> Evidence:
+    """F-parts: points of S, from the direct solution. G-part: a follower leaves its leader like e^{|μ|t}, if μ < 0."""
+    value = np.asarray(s.value, float)
+    kind = classify_value(value)
+    names = ("leading_part", "leading_clusters", "rest_growth")
+    if kind.kind not in ("paranormal", "good triple") or np.any(rest_rate(value, kind) >= 0):
+        return Evidence(dict.fromkeys(names), source=kind.statement)
+    in_F, in_G = coordinates(kind)
+    late = direct_rescaled(cube_start(s), [s.until], value)[-1]
+    points = limit_points(late @ in_F.T, s.merge)
+    rate = float(-rest_rate(value, kind).min())
+    times = np.linspace(0, s.until, 50)
+    size = np.linalg.norm(np.ptp(late @ in_G.T, axis=0))
+    return Evidence(
+        {
+            "leading_part": points.ravel(),
+            "leading_clusters": float(len(np.unique(points, axis=0))),
+            "rest_growth": rate,
+        },
+        curves=(Curve("e^{|μ|t}", times, size * np.exp(rate * (times - s.until))),),
+        source="mixed theorem on a direct x-form solution",
+    )
+
+
+claim(
+    "clustering/CL-32",
+    EMERGENCE,
+    "mixed theorem: polytope in F, free in G",
+    "For paranormal V (λ > 0 on F, smaller spectral radius on G) and M ≻ 0 the F-parts of the zᵢ converge to finitely "
+    "many points of the boundary of a polytope in F or to 0; the G-parts are free, for μ < 0 they spread as e^{|μ|t}.",
+    models=("rescaled",),
+    quick={
+        "value": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -0.5]],
+        "n": 20,
+        "d": 3,
+        "low": -5.0,
+        "high": 5.0,
+        "seed": 0,
+        "until": 12.0,
+        "window": 1.0,
+        "records": 49,
+        "rtol": 1e-11,
+        "merge": 0.05,
+    },
+    within={
+        "leading_part": absolute(1e-3, "followers are e^{-12} × (size of the box) away"),
+        "leading_clusters": exactly("a count"),
+        "rest_growth": absolute(1e-3, "attention is 0/1 to e^{-T} × (size) by then, so the law is nearly exact"),
+    },
+    simulate=simulate_paranormal,
+    predict=predict_paranormal,
+    axes=Axes("depth-time t", "range of the G-part", y_scale="log"),
+)
+
+
+def _parts(s: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(scores, their F-part, their cross terms) of grown tokens x: <Ax_i, Ax_j> with x = x_F + x_G."""
+    A, kind = np.asarray(s.metric, float), classify_value(np.asarray(s.value, float))
+    in_F, _ = coordinates(kind)
+    assert kind.F is not None
+    leading = x @ (kind.F @ in_F).T @ A.T
+    rest = x @ A.T - leading
+    full = x @ A.T @ (x @ A.T).T
+    return full, leading @ leading.T, leading @ rest.T + rest @ leading.T
+
+
+def simulate_remainder(s: Any) -> Evidence:
+    """Growth exponents of what is left of the scores after e^{2λt}<Af_i, Af_j>, with and without the cross terms."""
+    value, A = np.asarray(s.value, float), np.asarray(s.metric, float)
+    times = np.linspace(0, s.until, s.records)
+    model = RescaledAttention(value, query=A, key=A)
+    run = flow(model, np.asarray(s.start, float), times=times, record=positions, method="dop853", rtol=s.rtol)
+    sizes = []
+    for z, t in zip(run["tokens"].values, run.time, strict=True):
+        full, leading, cross = _parts(s, z @ expm(t * value).T)
+        sizes.append([np.abs(full - leading).max(), np.abs(full - leading - cross).max()])
+    left, bare = np.array(sizes).T
+    late = run.time >= s.until / 2
+    exponent = lambda y: float(np.polyfit(run.time[late], np.log(y[late]), 1)[0])  # noqa: E731
+    in_F, _ = coordinates(classify_value(value))
+    parts = run["tokens"].values[-1] @ in_F[0]
+    return Evidence(
+        {
+            "remainder_exponent": exponent(left),
+            "without_cross_exponent": exponent(bare),
+            "distance": np.abs(parts - np.where(parts > 0, parts.max(), parts.min())).max(),
+        },
+        curves=(
+            Curve("scores − e^{2λt}⟨Af, Af⟩", run.time, left),
+            Curve("the same − cross terms", run.time, bare),
+        ),
+        runs=(run,),
+    )
+
+
+def _exponents(s: Any) -> tuple[float, float, bool]:
+    """(λ, growth of the G-parts of x, whether A couples F and G)."""
+    value, A = np.asarray(s.value, float), np.asarray(s.metric, float)
+    kind = classify_value(value, A.T @ A)
+    assert kind.F is not None and kind.G is not None
+    rest = max(0.0, float(rest_rate(value, kind).max()))
+    return float(np.real(kind.leading)), rest, bool(np.abs(kind.F.T @ A.T @ A @ kind.G).max() > 1e-12)
+
+
+def predict_printed(s: Any) -> Evidence:
+    """No cross terms: the remainder is a product of two G-parts."""
+    _, rest, _ = _exponents(s)
+    return Evidence({"remainder_exponent": 2 * rest}, source="remainder bound as printed")
+
+
+def predict_remainder(s: Any) -> Evidence:
+    """Cross terms <Ax_F, Ax_G> grow like e^{(λ+μ)t} unless A respects F ⊕ G; the theorem survives, since λ + μ < 2λ."""
+    leading, rest, coupled = _exponents(s)
+    exponent = leading + rest if coupled else 2 * rest
+    times = np.linspace(s.until / 2, s.until, 2)
+    return Evidence(
+        {"remainder_exponent": exponent, "without_cross_exponent": 2 * rest, "distance": 0.0},
+        curves=(Curve(f"e^{{{exponent:g}t}}", times, np.exp(exponent * times)),),
+    )
+
+
+REMAINDER = {
+    "value": [[1.0, 0.0], [0.0, 0.0]],
+    "metric": [[1.0, 0.5], [0.5, 1.0]],
+    "start": [[1.0, 0.5], [0.4, 1.0]],
+    "until": 10.0,
+    "records": 41,
+    "rtol": 1e-11,
+}
+
+claim(
+    "clustering/ER-03",
+    EMERGENCE,
+    "remainder bound in the proof of the mixed theorem",
+    "For every M = A² ≻ 0 the scores differ from e^{2λt}⟨Afᵢ, Afⱼ⟩, f the F-part of z, by a remainder that grows no "
+    "faster than e^{2μt}, μ the spectral radius of V on G.",
+    models=("rescaled",),
+    quick=REMAINDER,
+    within={"remainder_exponent": at_most("a tenth of the gap λ − μ between the two exponents", slack=0.1)},
+    simulate=simulate_remainder,
+    predict=predict_printed,
+    expected="refuted",
+    corrected_by="clustering/ER-03b",
+    axes=Axes("depth-time t", "remainder of the scores", y_scale="log"),
+    note="The bound holds when A maps F and G to orthogonal spaces; here V = diag(1, 0) and A = [[1, ½], [½, 1]].",
+)
+
+claim(
+    "clustering/ER-03b",
+    EMERGENCE,
+    "remainder of the scores with its cross terms (derived)",
+    "The remainder of the scores beyond e^{2λt}⟨Afᵢ, Afⱼ⟩ contains ⟨Ax_F, Ax_G⟩ and grows like e^{(λ+μ)t}; without "
+    "these cross terms it grows like e^{2μt}. Since λ + μ < 2λ, F-parts of one sign still meet at the largest of them.",
+    models=("rescaled",),
+    quick=REMAINDER,
+    within={
+        "remainder_exponent": absolute(0.1, "a tenth of the difference between the two laws it tells apart"),
+        "without_cross_exponent": absolute(0.1, "a tenth of the difference between the two laws it tells apart"),
+        "distance": at_most("approach like e^{-λT}", slack=1e-3),
+    },
+    simulate=simulate_remainder,
+    predict=predict_remainder,
+    axes=Axes("depth-time t", "remainder of the scores", y_scale="log"),
+)

@@ -1,0 +1,94 @@
+"""Tokens gathering on the sphere (A mathematical perspective on Transformers, arXiv:2312.10794)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from pathlines.domain import Sphere
+from pathlines.draw.gallery import picture
+from pathlines.draw.orthographic import PANE, View, draw_on_sphere, draw_paths, draw_sphere
+from pathlines.draw.style import COLOURS, INK, MUTED, new_figure
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import Run, flow
+from pathlines.integrate.observe import positions
+from pathlines.model import SelfAttention
+from pathlines.observable.clusters import cluster_labels
+
+
+def gathering(n: int, d: int, beta: float, times: list[float], frames: int, seed: int, delta: float) -> Run:
+    """SA from n uniform tokens, recorded at ``times`` and on a grid fine enough for trails; clusters at the end."""
+    grid = np.union1d(np.linspace(0, times[-1], frames), times)
+    start = Sphere(d).uniform(jax.random.key(seed), n)
+    return flow(SelfAttention(beta), start, times=grid, record=[positions, cluster_labels.at(delta=delta)])
+
+
+def cluster_inks(run: Run) -> np.ndarray:
+    """One colour a token: that of the cluster it is in at the end, the largest cluster first."""
+    (name,) = (str(k) for k in run.data.data_vars if str(k).startswith("cluster_labels"))
+    labels = run[name].values[-1].astype(int)
+    names, sizes = np.unique(labels, return_counts=True)
+    rank = {label: i for i, label in enumerate(names[np.argsort(-sizes, kind="stable")])}
+    return np.array([to_rgb(COLOURS[rank[label] % len(COLOURS)]) for label in labels])
+
+
+def draw_snapshot(axes: Axes, run: Run, t: float, trail: float, inks: np.ndarray, view: View, size: float) -> None:
+    """Tokens at time t in the colours of their final clusters, with where they were during the last ``trail``."""
+    x = run["tokens"].values
+    here = int(np.argmin(np.abs(run.time - t)))
+    recent = x[(run.time >= t - trail) & (run.time <= run.time[here])]
+    if x.shape[2] == 3:
+        draw_sphere(axes, view)
+        if len(recent) > 1:
+            pieces = np.tile(inks, (len(recent) - 1, 1))
+            draw_paths(axes, view, recent, _ordered(view, recent, pieces), width=0.6, least=0.12, zorder=3)
+        draw_on_sphere(axes, view, x[here], inks, size)
+    else:
+        _circle(axes, x[here], recent, inks, size)
+
+
+def _ordered(view: View, paths: np.ndarray, inks: np.ndarray) -> np.ndarray:
+    """Colours in the order in which ``draw_paths`` draws pieces, the farthest first."""
+    depth = view.project(paths)[1]
+    return inks[np.argsort((0.5 * (depth[:-1] + depth[1:])).reshape(-1))]
+
+
+def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, size: float) -> None:
+    axes.add_patch(Circle((0, 0), 1.0, facecolor=PANE, edgecolor=MUTED, lw=0.8, zorder=0))
+    for i in range(recent.shape[1]):
+        axes.plot(*recent[:, i].T, color=inks[i], lw=2.2, alpha=0.3, zorder=2, solid_capstyle="butt")
+    axes.scatter(*x.T, s=size, c=inks, edgecolors="white", linewidths=0.35, zorder=4)
+    axes.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal")
+    axes.set_axis_off()
+
+
+@picture(
+    "clustering/sphere-snapshots",
+    PERSPECTIVE,
+    "Self-attention with Q = K = V = I from uniform tokens: straight collapse to one point at β = 1, several clusters "
+    "that outlast the picture at large β. Colours are the clusters at the last time; trails show recent motion; points "
+    "on the far side of the sphere are pale.",
+    quick={"n": 64, "rows": [[3, 1.0], [3, 9.0], [2, 9.0]], "times": [0.0, 1.0, 3.0, 6.0, 15.0], "trail": 1.0,
+           "frames": 151, "delta": 1e-2, "seed": 0, "azimuth": 30.0, "elevation": 22.0},
+    full={"frames": 601},
+)  # fmt: skip
+def sphere_snapshots(s: Any) -> Figure:
+    """One row a setting, one column a time."""
+    figure, grid = new_figure(len(s.rows), len(s.times), width=1.75, height=1.9)
+    view = View(s.azimuth, s.elevation)
+    for panels, (d, beta) in zip(grid, s.rows):
+        run = gathering(s.n, int(d), beta, s.times, s.frames, s.seed, s.delta)
+        inks = cluster_inks(run)
+        for axes, t in zip(panels, s.times):
+            draw_snapshot(axes, run, t, s.trail, inks, view, size=15)
+        label = f"d = {d:g}, β = {beta:g}"
+        panels[0].text(-1.28, 0, label, rotation=90, ha="center", va="center", fontweight="bold", color=INK)
+    for axes, t in zip(grid[0], s.times):
+        axes.set_title(f"n = {s.n}, t = {t:g}" if t == s.times[0] else f"t = {t:g}", loc="center")
+    return figure

@@ -1,0 +1,128 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pathlines.cli import main
+
+PROGRAM = [sys.executable, "-m", "pathlines"]
+
+
+def pathlines(*words, env=None, check=None):
+    result = subprocess.run([*PROGRAM, *map(str, words)], capture_output=True, text=True, env=env, timeout=300)
+    if check is not None:
+        assert result.returncode == check, result.stderr + result.stdout
+    return result
+
+
+def test_help_does_not_import_jax():
+    code = "import sys, pathlines, pathlines.cli.main; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["verify", "clustering/CL-999"], "Did you mean"),
+        (["verify", "clustering/CL-43", "--set", "betta=3"], "no setting `betta`"),
+        (["verify", "clustering/CL-43", "--set", "beta=cold"], "must be a float"),
+        (["run", "saa"], "Did you mean `sa`"),
+        (["run", "sa", "--set", "beta=-1"], "Argument `beta` must be a finite number ≥ 0, but is -1"),
+        (["run", "sa", "--set", "beta=NaN"], "Argument `beta` must be a finite number"),
+        (["run", "sa", "--n", "0"], "Argument `n` must be an integer ≥ 1, but is 0"),
+        (["run", "sa", "--d", "0"], "Argument `dim` must be an integer ≥ 1, but is 0"),
+        (["run", "sa", "--record", "enrgy"], "Did you mean `energy`"),
+        (["run", "sa", "--start", "cube:5"], "must have rows of length 1"),
+        (["run", "sa", "--form", "span"], "it needs d > n"),
+        (["run", "sa", "--method", "rk4"], "give `step`"),
+        (["run", "sa", "--out", "/proc/nowhere/run.nc"], "cannot be written"),
+        (["figure", "clustering/polytope"], "Did you mean"),
+        (["show", "slef-attention"], "Did you mean"),
+        (["show", "missing.nc"], "There is no file"),
+        (["collapse", "--scheme", "prelnn"], "There is no normalisation scheme"),
+        (["collapse", "--n", "1"], "Argument `n` must be an integer ≥ 2, but is 1"),
+        (["--load", "nowhere.py", "list", "claims"], "nowhere.py to load"),
+        (["list", "modles"], "must be one of models"),
+    ],
+)
+def test_bad_input_is_one_line(words, says, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["pathlines", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    shown = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert says in shown
+    assert "Traceback" not in shown
+    assert len(shown.strip().splitlines()) == 1
+
+
+def test_verify_json_has_the_promised_fields(tmp_path):
+    report = tmp_path / "report.html"
+    result = pathlines("verify", "clustering/CL-43", "--set", "n1=4", "--json", "--report", report, check=0)
+    (item,) = json.loads(result.stdout)
+    promised = {"id", "paper", "statement", "verdict", "expected_verdict", "measured", "expected", "tolerance"}
+    promised |= {"error", "seconds", "setting"}
+    assert promised <= set(item)
+    assert item["setting"]["n1"] == 4
+    assert item["verdict"] == "holds"
+    assert item["error"] <= item["tolerance"]
+    page = report.read_text()
+    assert "clustering/CL-43" in page
+    assert "<svg" in page
+    assert "src=" not in page
+
+
+def test_verify_reuses_what_is_stored():
+    pathlines("verify", "clustering/CL-43", check=0)
+    again = pathlines("verify", "clustering/CL-43", check=0)
+    assert "stored" in again.stdout
+
+
+def test_run_is_stored_and_can_be_opened_again(tmp_path):
+    words = ["run", "sa", "--n", "8", "--d", "3", "--until", "2", "--set", "beta=2"]
+    out, picture = tmp_path / "run.nc", tmp_path / "run.png"
+    first = json.loads(pathlines(*words, "--json", "--out", out, "--plot", picture, check=0).stdout)
+    second = json.loads(pathlines(*words, "--json", check=0).stdout)
+    assert not first["stored"]
+    assert second["stored"]
+    assert first["final"] == second["final"]
+    assert "completed" in pathlines("show", out, check=0).stdout
+    assert "2312.10794" in pathlines("cite", out, check=0).stdout
+    assert picture.stat().st_size > 1000
+
+
+def test_killed_run_resumes_to_the_same_bits(tmp_path):
+    words = ["run", "sa", "--n", "300", "--d", "3", "--until", "12", "--set", "beta=9", "--rtol", "1e-11", "--json"]
+    whole = json.loads(pathlines(*words, check=0).stdout)
+    pathlines_store = tmp_path / "other"
+    env = {**os.environ, "PATHLINES_STORE": str(pathlines_store), "PATHLINES_CHECKPOINT_SECONDS": "0"}
+    process = subprocess.Popen([*PROGRAM, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(Path(pathlines_store).glob("*-partial.nc")) and time.monotonic() < deadline:
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    resumed = json.loads(pathlines(*words, env=env, check=0).stdout)
+    assert resumed["final"] == whole["final"]
+    assert resumed["resumed"]
+
+
+def test_collapse_agrees_with_the_papers_closed_form():
+    rows = json.loads(pathlines("collapse", "--n", "32", "--beta", "4", "--json", check=0).stdout)
+    post = next(r for r in rows if r["scheme"] == "post")
+    assert abs(post["flow_time"] - 6.95350184880807) < 1e-10
+    assert abs(post["layer_time"] - 7.439) < 1e-3
+
+
+def test_list_show_cite():
+    listed = json.loads(pathlines("list", "--json", check=0).stdout)
+    assert {"models", "claims", "observables", "figures", "papers", "methods"} == set(listed)
+    assert "good values" in pathlines("show", "sa", check=0).stdout
+    assert "@misc{karagodin2025normalization" in pathlines("cite", "pre-ln", check=0).stdout
