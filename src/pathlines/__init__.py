@@ -64,7 +64,7 @@ _ROOMS = {
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 
-__all__ = ["__version__", *sorted(_WHERE)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_WHERE)]
 
 
 def __getattr__(name: str) -> Any:

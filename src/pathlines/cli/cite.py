@@ -22,7 +22,8 @@ def cite(
 ) -> None:
     """Print the BibTeX of the papers behind a model, a claim, a figure or a saved run.
 
-    Examples: `pathlines cite pre-ln`, `pathlines cite clustering/CL-40 clustering/phase-diagram`, `pathlines cite run.nc`.
+    Examples: `pathlines cite pre-ln`, `pathlines cite clustering/CL-40`,
+    `pathlines cite run.nc`.
     """
     from pathlines.foundation.papers import PAPERS
 

@@ -28,7 +28,8 @@ def figure(
 ) -> None:
     """Compute and draw figures of the papers in the house style.
 
-    Examples: `pathlines figure clustering/polytopes`, `pathlines figure clustering/phase-diagram --full --out phase.pdf`,
+    Examples: `pathlines figure clustering/polytopes`,
+    `pathlines figure clustering/phase-diagram --full --out phase.pdf`,
     `pathlines figure "clustering/*" --out figures/`.
     """
     ready()

@@ -135,7 +135,7 @@ def _line(item: Any) -> tuple[str, str]:
     if item.outcome is None:
         return _row((item.job.id, "", "", "", "", "! error", "")) + f"\n    {item.failure}", "red"
     o = item.outcome
-    mark, colour = MARKS[o.verdict]
+    mark, _colour = MARKS[o.verdict]
     measured = _number(o.measured, 8) + (f" ± {o.uncertainty:.1g}" if o.uncertainty else "")
     compared = (
         f"{_number(o.error, 2)} ≤ {_number(o.tolerance, 2)}"

@@ -11,7 +11,7 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """``with Progress("label", total) as bar: bar.update(done)``: drawn on a terminal's stderr once two seconds passed."""
+    """``with Progress("label", total) as bar: bar.update(done)``: drawn on a terminal once two seconds passed."""
 
     def __init__(self, label: str, total: float, *, show: bool | None = None) -> None:
         self._label, self._total = label, total

@@ -37,7 +37,10 @@ class Carry(NamedTuple):
 
 
 class Controls(NamedTuple):
-    """Numbers that change without recompiling: tolerances, end of the smooth piece, steps allowed in this call, whether the slope is new."""
+    """Numbers that change without recompiling.
+
+    Tolerances, end of the smooth piece, steps allowed in this call, whether the slope must be computed anew.
+    """
 
     rtol: Array
     atol: Array

@@ -55,14 +55,12 @@ def ensemble(
     starts are seen at every β. Data has dims (parameter,) run, time, … . Runs are grouped in lanes of a size fixed by
     the problem, and lanes in chunks of at most ``memory`` bytes: chunks change no bit of the result. Chunks run on all
     cores. ``interpolate=True`` records Hermite interpolants between large steps, for long time grids; ``absorbing``
-    names a record at whose value one a run is over (its later records repeat the last). Standard errors are over ``run``: samples are the unit of independence, not pairs.
+    names a record at whose value one a run is over (its later records repeat the last). Standard errors are over
+    ``run``: samples are the unit of independence, not pairs.
     """
     began = clock.perf_counter()
-    runs, grid, chosen = (
-        positive_integer("runs", runs),
-        time_grid(until, times),
-        checked_observables(record) or (positions,),
-    )
+    runs, grid = positive_integer("runs", runs), time_grid(until, times)
+    chosen = checked_observables(record) or (positions,)
     program = Program(chosen_method(method, step, model), chosen, (), False, step is None, interpolate, absorbing)
     name, values = _parameter(model, over)
     example = admitted_tokens(model, law(key))
@@ -73,6 +71,7 @@ def ensemble(
         program,
         law,
         name,
+        _pieces(model, example, grid),
         number(grid),
         number(rtol),
         number(rtol if atol is None else atol),
@@ -111,11 +110,22 @@ class _Settings(eqx.Module):
     program: Program = eqx.field(static=True)
     law: Callable[[PRNGKeyArray], Array] = eqx.field(static=True)
     name: str | None = eqx.field(static=True)
+    pieces: tuple[tuple[int, int, float], ...] = eqx.field(static=True)
     grid: Array
     rtol: Array
     atol: Array
     step: Array
     max_steps: int
+
+
+def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, int, float], ...]:
+    """(first, last, end) index ranges of the recorded times between the jumps of the drift."""
+    limit, why = model.horizon(tokens)
+    if limit < grid[-1]:
+        raise ArgumentError(f"Argument `until` must be below {limit:.4g} in an ensemble ({why}); use flow().")
+    ends = sorted({b for b in model.breakpoints if 0 < b < grid[-1]} | {float(grid[-1])})
+    cuts = [0, *(int(np.searchsorted(grid, e, side="right")) for e in ends)]
+    return tuple((low, high, end) for low, high, end in zip(cuts[:-1], cuts[1:], ends, strict=True))
 
 
 def _parameter(model: Model, over: Mapping[str, Any] | None) -> tuple[str | None, np.ndarray]:
@@ -156,10 +166,15 @@ def _one(settings: _Settings, model: Model, key: PRNGKeyArray, value: Array, ind
         model = eqx.tree_at(lambda m: getattr(m, name), model, value)
     state = model.initial(tokens)
     carry = fresh_carry(settings.program, state, 0.0, 0.0)._replace(h=settings.step)
-    end = jnp.asarray(settings.grid[-1])
-    controls = Controls(settings.rtol, settings.atol, end, jnp.asarray(settings.max_steps), jnp.asarray(True))
-    carry, reached, records = advance(settings.program, model, state, carry, settings.grid, controls)
-    blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (r.ndim - 1)), r, jnp.nan) for r in records)
+    parts = []
+    for low, high, end in settings.pieces:
+        last = jnp.asarray(end, settings.grid.dtype)
+        controls = Controls(settings.rtol, settings.atol, last, jnp.asarray(settings.max_steps), jnp.asarray(True))
+        times = jnp.append(settings.grid[low:high], last)
+        carry, reached, records = advance(settings.program, model, state, carry, times, controls)
+        parts.append([x[:-1] for x in (reached, *records)])
+    reached, *columns = (jnp.concatenate(x) for x in zip(*parts, strict=True))
+    blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (r.ndim - 1)), r, jnp.nan) for r in columns)
     return ((carry.status == OK) | (carry.status == ABSORBED)) & jnp.all(reached), blank
 
 

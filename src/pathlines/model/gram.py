@@ -17,9 +17,9 @@ from pathlines.model.energy import pair_energy
 
 
 class GramAttention(Model):
-    """du_ij/dt = -T_ij - T_ji,  T_ij = σ_i + u_ij - Σ_k a_ik u_kj - σ_i u_ij,  σ_i = Σ_k a_ik u_ik,  a_ik ∝ m_k e^{-βu_ik}.
+    """du_ij/dt = -T_ij - T_ji,  T_ij = σ_i + u_ij - Σ_k a_ik u_kj - σ_i u_ij,  σ_i = Σ_k a_ik u_ik.
 
-    The state is the matrix u_ij = 1 - <x_i, x_j> itself (derived from SA of arXiv:2312.10794 with Q = K = V = I): no
+    Here a_ik ∝ m_k e^{-βu_ik}. The state is the matrix u_ij = 1 - <x_i, x_j> itself (derived from SA of arXiv:2312.10794 with Q = K = V = I): no
     subtraction of nearly equal numbers, so with relative step control u keeps its digits down to underflow, where
     tokens stop at 1e-33. ``unnormalised=True`` is USA with the kernel e^{β(<x,y>-shift)}.
 

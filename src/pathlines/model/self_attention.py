@@ -65,8 +65,8 @@ class SelfAttention(Model):
         self.attention = Softmax() if attention is None else attention
         if isinstance(self.attention, Unnormalised) and beta - float(self.attention.shift) > 700:
             raise ArgumentError(
-                f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled kernel "
-                "e^(β(<x,y>-1)), attention=Unnormalised(shift=beta), whose time runs e^β times slower."
+                f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
+                "kernel e^(β(<x,y>-1)), attention=Unnormalised(shift=beta), whose time runs e^β times slower."
             )
         self.beta = jnp.asarray(beta)
         self.weights = Identity() if weights is None else weights

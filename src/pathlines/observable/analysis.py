@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def hull_shrink(trajectory: Any) -> float:
     """
     points = np.asarray(trajectory, float)
     worst = -np.inf
-    for before, after in zip(points[:-1], points[1:], strict=True):
+    for before, after in itertools.pairwise(points):
         facets = ConvexHull(before).equations
         worst = max(worst, float(np.max(facets[:, :-1] @ after.T + facets[:, -1:])))
     return worst

@@ -50,7 +50,7 @@ class Store:
         return self.root / f"{name}.nc"
 
     def get(self, name: str) -> xr.Dataset | None:
-        """The stored dataset; ``None`` when there is none, or when the file is damaged (then it is to be recomputed)."""
+        """The stored dataset; ``None`` when there is none or the file is damaged (it is then recomputed)."""
         path = self.path(name)
         if not path.exists():
             return None

@@ -14,7 +14,7 @@ from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
 class Piecewise(Weights):
-    """Piece k holds for switches[k-1] ≤ t < switches[k]; matrices are stacked as (pieces, d, d) or (pieces, H, d, d)."""
+    """Piece k holds for switches[k-1] ≤ t < switches[k]; stacks are (pieces, d, d) or (pieces, H, d, d)."""
 
     switches: tuple[float, ...] = eqx.field(static=True)
     query: Float[Array, "s h p d"] | None
@@ -30,7 +30,8 @@ class Piecewise(Weights):
         check_heads(stacks[0], stacks[1], values)
         if len(values) != len(times) + 1:
             raise ArgumentError(
-                f"Argument `value` must hold {len(times) + 1} pieces for {len(times)} switches, but holds {len(values)}."
+                f"Argument `value` must hold {len(times) + 1} pieces for {len(times)} switches, "
+                f"but holds {len(values)}."
             )
         self.switches = tuple(float(t) for t in times)
         self.query, self.key = (None if m is None else jnp.asarray(m) for m in stacks)

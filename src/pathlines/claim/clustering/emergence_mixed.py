@@ -10,6 +10,7 @@ from scipy.linalg import expm
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.emergence_direct import cube_start, direct_rescaled, groups, limit_points
 from pathlines.claim.tolerance import absolute, at_most, exactly
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
@@ -17,17 +18,24 @@ from pathlines.limit.euclidean import ValueClass, classify_value
 from pathlines.model import RescaledAttention
 
 
+def split(kind: ValueClass) -> tuple[np.ndarray, np.ndarray]:
+    """Bases of F and G."""
+    if kind.F is None or kind.G is None:
+        raise ArgumentError(f"Setting `value` must split R^d into F ⊕ G, but does not. {kind.statement}")
+    return kind.F, kind.G
+
+
 def coordinates(kind: ValueClass) -> tuple[np.ndarray, np.ndarray]:
     """Rows that read off the coordinates of a vector along F and along G (oblique if F and G are)."""
-    assert kind.F is not None and kind.G is not None
-    rows = np.linalg.inv(np.hstack([kind.F, kind.G]))
-    return rows[: kind.F.shape[1]], rows[kind.F.shape[1] :]
+    F, G = split(kind)
+    rows = np.linalg.inv(np.hstack([F, G]))
+    return rows[: F.shape[1]], rows[F.shape[1] :]
 
 
 def rest_rate(value: np.ndarray, kind: ValueClass) -> np.ndarray:
     """Real parts of the eigenvalues of V on G."""
-    assert kind.G is not None
-    return np.linalg.eigvals(kind.G.T @ value @ kind.G).real
+    _, G = split(kind)
+    return np.linalg.eigvals(G.T @ value @ G).real
 
 
 def simulate_paranormal(s: Any) -> Evidence:
@@ -112,9 +120,7 @@ claim(
 def _parts(s: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(scores, their F-part, their cross terms) of grown tokens x: <Ax_i, Ax_j> with x = x_F + x_G."""
     A, kind = np.asarray(s.metric, float), classify_value(np.asarray(s.value, float))
-    in_F, _ = coordinates(kind)
-    assert kind.F is not None
-    leading = x @ (kind.F @ in_F).T @ A.T
+    leading = x @ (split(kind)[0] @ coordinates(kind)[0]).T @ A.T
     rest = x @ A.T - leading
     full = x @ A.T @ (x @ A.T).T
     return full, leading @ leading.T, leading @ rest.T + rest @ leading.T
@@ -153,9 +159,9 @@ def _exponents(s: Any) -> tuple[float, float, bool]:
     """(λ, growth of the G-parts of x, whether A couples F and G)."""
     value, A = np.asarray(s.value, float), np.asarray(s.metric, float)
     kind = classify_value(value, A.T @ A)
-    assert kind.F is not None and kind.G is not None
+    F, G = split(kind)
     rest = max(0.0, float(rest_rate(value, kind).max()))
-    return float(np.real(kind.leading)), rest, bool(np.abs(kind.F.T @ A.T @ A @ kind.G).max() > 1e-12)
+    return float(np.real(kind.leading)), rest, bool(np.abs(F.T @ A.T @ A @ G).max() > 1e-12)
 
 
 def predict_printed(s: Any) -> Evidence:

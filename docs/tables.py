@@ -1,0 +1,67 @@
+"""Write the tables of the README from the registries: ``python docs/tables.py`` (``--check`` only compares)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pathlines
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def short(ids: list[str]) -> str:
+    """Claim ids without their family, consecutive numbers joined: CL-01–03, ER-09b."""
+    names = [i.split("/")[1] for i in ids]
+    runs: list[list[str]] = []
+    for name in names:
+        match = re.fullmatch(r"([A-Z]+)-(\d+)", name)
+        last = re.fullmatch(r"([A-Z]+)-(\d+)", runs[-1][-1]) if runs else None
+        if match and last and match[1] == last[1] and int(match[2]) == int(last[2]) + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(r[0] if len(r) == 1 else f"{r[0]}–{r[-1].split('-')[1]}" for r in runs)
+
+
+def models() -> str:
+    """Equation, class, claims."""
+    rows = ["| equation | class | claims |", "|---|---|---|"]
+    for name, entry in pathlines.MODELS.items():
+        using = [i for i, c in pathlines.CLAIMS.items() if name in c.models]
+        made = type(entry.build()).__name__
+        rows.append(f"| **{entry.title}** `{name}`: {escaped(entry.equation)} | `{made}` | {short(using) or '–'} |")
+    return "\n".join(rows)
+
+
+def papers() -> str:
+    """Paper, claims, figures."""
+    rows = ["| paper | claims | figures |", "|---|---|---|"]
+    for paper in pathlines.PAPERS.values():
+        claims = [i for i, c in pathlines.CLAIMS.items() if c.paper == paper]
+        figures = [n for n, p in pathlines.FIGURES.items() if p.paper == paper]
+        shown = ", ".join(f"`{n}`" for n in figures) or "–"
+        rows.append(f"| {paper.title}, arXiv:{paper.arxiv} | {short(claims) or '–'} | {shown} |")
+    return "\n".join(rows)
+
+
+def escaped(text: str) -> str:
+    """Bars would end a table cell."""
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Rewrite what stands between the markers."""
+    pathlines.enable_float64()
+    text = README.read_text(encoding="utf-8")
+    for name, table in (("models", models()), ("papers", papers())):
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)"
+        text = re.sub(pattern, lambda m, table=table: m[1] + table + "\n" + m[2], text, flags=re.DOTALL)
+    if "--check" in sys.argv:
+        sys.exit(text != README.read_text(encoding="utf-8") and "README tables are stale: run `python docs/tables.py`.")
+    README.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""Symmetric weights Q^T K = V = V^T: which eigenvector wins, and which polarised states survive.
+
+Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+from scipy import optimize
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.tolerance import absolute, at_least, exactly
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import SPECTRAL_SELECTION
+from pathlines.integrate import ensemble
+from pathlines.integrate.observe import positions
+from pathlines.limit.symmetric import attractors, bipolar_threshold, pure_state_growth
+from pathlines.model import SelfAttention
+from pathlines.observable.sphere import mode_mass
+from pathlines.weights import Fixed
+
+
+def symmetric_model(eigenvalues: Any, beta: float) -> SelfAttention:
+    """SA with V = Q^T K = diag(λ)."""
+    value = np.diag(np.asarray(eigenvalues, float))
+    return SelfAttention(beta, weights=Fixed(value, query=value))
+
+
+# --- CL-37: homogeneous selection
+
+
+def _positive_start(key: PRNGKeyArray, n: int, d: int, leading: int) -> Array:
+    """Uniform on the half sphere <x, e_leading> > 0."""
+    x = Sphere(d).uniform(key, n)
+    return x.at[:, leading].set(jnp.abs(x[:, leading]))
+
+
+@lru_cache(maxsize=32)
+def _positive_law(n: int, d: int, leading: int) -> Any:
+    return partial(_positive_start, n=n, d=d, leading=leading)
+
+
+def simulate_homogeneous(s: Any) -> Evidence:
+    """Mass on each eigenvector at the end of every run."""
+    leading, d = int(np.argmax(s.eigenvalues)), len(s.eigenvalues)
+    run = ensemble(
+        symmetric_model(s.eigenvalues, s.beta),
+        _positive_law(s.n, d, leading),
+        runs=s.runs,
+        key=jax.random.key(s.seed),
+        times=np.linspace(0.0, s.until, s.records),
+        record=(mode_mass, positions),
+        rtol=s.rtol,
+    )
+    mass = run["mode_mass"].values
+    order = np.argsort(s.eigenvalues)
+    mean, error = mass.mean(axis=0), mass.std(axis=0, ddof=1) / np.sqrt(s.runs)
+    curves = tuple(Curve(f"λ = {s.eigenvalues[k]:g}", run.time, mean[:, i], error[:, i]) for i, k in enumerate(order))
+    coordinate = run["tokens"].values[:, -1, :, leading]
+    return Evidence({"leading_coordinate": float(coordinate.min())}, curves=curves, runs=(run,))
+
+
+def predict_homogeneous(s: Any) -> Evidence:
+    """Every token at +e_1, when λ_1 > |λ_k| for all others; nothing is known otherwise."""
+    values = np.sort(np.asarray(s.eigenvalues, float))
+    known = values[-1] > np.max(np.abs(values[:-1]), initial=0.0)
+    curve = Curve("all on the leading eigenvector", [0.0, s.until], [1.0, 1.0])
+    return Evidence({"leading_coordinate": 1.0 if known else None}, curves=(curve,))
+
+
+claim(
+    "clustering/CL-37",
+    SPECTRAL_SELECTION,
+    "homogeneous selection of the leading eigenvector",
+    "If λ₁ > |λₖ| for all k ≠ 1 and every token starts with ⟨xᵢ,e₁⟩ > 0, all tokens converge to e₁.",
+    models=("sa",),
+    quick={
+        "eigenvalues": [3.0, 1.0, -2.0],
+        "beta": 1.0,
+        "n": 10,
+        "runs": 30,
+        "until": 15.0,
+        "records": 16,
+        "seed": 0,
+        "rtol": 1e-8,
+    },
+    full={"runs": 1000, "records": 61},
+    within={"leading_coordinate": at_least("worst token of all runs; solver tolerance 1e-8", slack=1e-6)},
+    simulate=simulate_homogeneous,
+    predict=predict_homogeneous,
+    axes=Axes("depth-time t", "n⁻¹Σ⟨xᵢ,eₖ⟩²"),
+)
+
+
+# --- CL-38: polarisation of two tokens
+
+
+@lru_cache(maxsize=32)
+def _uniform_law(n: int, d: int) -> Any:
+    return partial(Sphere(d).uniform, n=n)
+
+
+def simulate_polarisation(s: Any) -> Evidence:
+    """Final coordinates of both tokens along the most negative eigenvector."""
+    d = len(s.eigenvalues)
+    run = ensemble(
+        symmetric_model(s.eigenvalues, s.beta),
+        _uniform_law(2, d),
+        runs=s.runs,
+        key=jax.random.key(s.seed),
+        times=np.linspace(0.0, s.until, s.records),
+        record=positions,
+        rtol=s.rtol,
+    )
+    x = run["tokens"].values
+    low = x[:, :, :, int(np.argmin(s.eigenvalues))]
+    values = {
+        "signs_product": np.sign(low[:, -1, 0] * low[:, -1, 1]),
+        "alignment": float(np.abs(low[:, -1]).min()),
+    }
+    overlap = np.sum(x[:, :, 0] * x[:, :, 1], axis=-1)
+    error = overlap.std(axis=0, ddof=1) / np.sqrt(s.runs)
+    return Evidence(values, curves=(Curve("mean ⟨x₁,x₂⟩", run.time, overlap.mean(axis=0), error),), runs=(run,))
+
+
+def predict_polarisation(s: Any) -> Evidence:
+    """±e_d when that is the only stable pure state of two tokens (so it is for V ≺ 0); nothing is known otherwise."""
+    stable = attractors(s.eigenvalues, s.beta, 2)
+    low = int(np.argmin(s.eigenvalues))
+    known = len(stable) == 1 and stable[0].p == low and stable[0].n_minus == 1
+    values = {"signs_product": -np.ones(s.runs), "alignment": 1.0} if known else {}
+    curve = Curve("antipodal", [0.0, s.until], [-1.0, -1.0])
+    return Evidence({"signs_product": None, "alignment": None, **values}, curves=(curve,))
+
+
+claim(
+    "clustering/CL-38",
+    SPECTRAL_SELECTION,
+    "polarisation of two tokens, V negative definite",
+    "Two tokens under V = QᵀK ≺ 0 end, from almost every start, at opposite ends ±e_d of the most negative eigenvector.",
+    models=("sa",),
+    quick={
+        "eigenvalues": [-0.5, -1.0, -3.0],
+        "beta": 1.0,
+        "runs": 50,
+        "until": 60.0,
+        "records": 16,
+        "seed": 0,
+        "rtol": 1e-8,
+    },
+    full={"runs": 2000, "records": 61},
+    within={
+        "signs_product": exactly("opposite signs in every run"),
+        "alignment": at_least("worst token of all runs", slack=1e-6),
+    },
+    simulate=simulate_polarisation,
+    predict=predict_polarisation,
+    axes=Axes("depth-time t", "⟨x₁,x₂⟩"),
+)
+
+
+# --- CL-39: stability of polarised states
+
+
+@eqx.filter_jit
+def _tangent_jacobian(model: SelfAttention, x: Array, frame: Array) -> Array:
+    """Jacobian of the engine's drift at x restricted to tangent vectors: frame is (m, n, d), orthonormal, tangent."""
+    flat = frame.reshape(frame.shape[0], -1)
+    jacobian = jax.jacfwd(lambda y: model.drift(model.retract(y.reshape(x.shape)), jnp.zeros(())).ravel())(x.ravel())
+    return flat @ jacobian @ flat.T
+
+
+def measured_growth(eigenvalues: Any, p: int, beta: float, n_plus: int, n_minus: int) -> float:
+    """Largest real part of the spectrum at n₊ tokens on e_p and n₋ on -e_p."""
+    n, d = n_plus + n_minus, len(eigenvalues)
+    x = np.zeros((n, d))
+    x[:, p] = np.repeat([1.0, -1.0], [n_plus, n_minus])
+    frame = np.zeros((n * (d - 1), n, d))
+    others = [k for k in range(d) if k != p]
+    for row, (i, k) in enumerate((i, k) for k in others for i in range(n)):
+        frame[row, i, k] = 1.0
+    matrix = _tangent_jacobian(symmetric_model(eigenvalues, beta), jnp.asarray(x), jnp.asarray(frame))
+    return float(np.linalg.eigvals(np.asarray(matrix)).real.max())
+
+
+def _sweep(threshold: float, s: Any) -> np.ndarray:
+    """Values of λ_k on both sides of a threshold, its edges ∓margin included."""
+    return threshold + s.margin * np.linspace(-5.0, 5.0, s.points)
+
+
+def _in_case(function: Any, case: list[Any], other: float) -> float:
+    """A growth rate at the split state on the first of the two eigenvalues (λ_p, λ_k)."""
+    own, beta, n_plus, n_minus = case
+    return float(function([own, other], 0, beta, int(n_plus), int(n_minus)))
+
+
+def simulate_thresholds(s: Any) -> Evidence:
+    """The λ_k at which the measured growth changes sign, found by bisection on Jacobians of the engine."""
+    roots, signs, curves = [], [], []
+    for case in s.cases:
+        growth = partial(_in_case, measured_growth, case)
+        low, high = _bracket(growth, abs(case[0]))
+        root = float(optimize.brentq(growth, low, high, xtol=1e-12)) if np.isfinite(low) else float("nan")
+        roots.append(root)
+        signs += [np.sign(growth(root - s.margin)), np.sign(growth(root + s.margin))]
+        across = _sweep(root, s)
+        curves.append(Curve(_label(case), across - root, [growth(k) for k in across]))
+    return Evidence({"threshold": roots, "signs": signs}, curves=tuple(curves))
+
+
+def _bracket(growth: Any, scale: float) -> tuple[float, float]:
+    """Neighbouring points of [0, λ_p] between which growth turns positive (NaN when it does not)."""
+    grid = np.linspace(1e-3 * scale, scale * (1 - 1e-3), 24)
+    values = np.array([growth(k) for k in grid])
+    turn = np.nonzero((values[:-1] < 0) & (values[1:] >= 0))[0]
+    return (float(grid[turn[-1]]), float(grid[turn[-1] + 1])) if len(turn) else (np.nan, np.nan)
+
+
+def _label(case: list[Any]) -> str:
+    own, beta, n_plus, n_minus = case
+    return f"λ_p={own:g}, β={beta:g}, {n_plus}+{n_minus}"
+
+
+def predict_thresholds(s: Any) -> Evidence:
+    """λ_p σ in closed form, stable below and unstable above; growth rates from the 2×2 blocks."""
+    thresholds = [bipolar_threshold(own, beta, int(plus), int(minus)) for own, beta, plus, minus in s.cases]
+    curves = []
+    for case, threshold in zip(s.cases, thresholds, strict=True):
+        across = _sweep(threshold, s)
+        growth = [_in_case(pure_state_growth, case, k) for k in across]
+        curves.append(Curve(f"{_label(case)}, blocks", across - threshold, growth))
+    return Evidence({"threshold": thresholds, "signs": [-1.0, 1.0] * len(s.cases)}, curves=tuple(curves))
+
+
+claim(
+    "clustering/CL-39",
+    SPECTRAL_SELECTION,
+    "stability threshold of bipolar states",
+    "n₊ tokens at e_p and n₋ at −e_p are linearly stable against eigenvalues λₖ < λ_pσ and unstable beyond, "
+    "σ = (c−r)(cr−1)/(r(c²−1)), c = e^{2βλ_p}, r = n₊/n₋ (if 2β|λ_p| > |ln r|, and λₖ > λ_p when λ_p < 0).",
+    models=("sa",),
+    quick={
+        "cases": [[1.5, 1.0, 3, 2], [-2.0, 0.8, 2, 3], [2.0, 1.0, 2, 2], [-1.0, 1.0, 2, 2]],
+        "margin": 0.02,
+        "points": 11,
+    },
+    within={
+        "threshold": absolute(1e-9, "root of the Jacobian's largest real part, bisected to 1e-12"),
+        "signs": exactly("stable at −margin, unstable at +margin"),
+    },
+    simulate=simulate_thresholds,
+    predict=predict_thresholds,
+    axes=Axes("λₖ − λ_pσ", "largest growth rate"),
+    note="cases are [λ_p, β, n₊, n₋]. The measured side differentiates the particle field; it does not use the blocks.",
+)

@@ -1,0 +1,84 @@
+"""How the overlaps of pairs move to one (A mathematical perspective on Transformers, arXiv:2312.10794)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pathlines.domain import Sphere
+from pathlines.draw.gallery import picture
+from pathlines.draw.layout import legend_below
+from pathlines.draw.style import HEAT, INK, THEORY, new_figure
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import ensemble
+from pathlines.limit.equiangular import overlap_at
+from pathlines.model import SelfAttention
+from pathlines.observable.pairs import pair_histogram
+
+
+def _start(d: int, n: int, key: PRNGKeyArray) -> Array:
+    return Sphere(d).uniform_span(key, n) if d >= n else Sphere(d).uniform(key, n)
+
+
+def _densities(d: int, s: Any) -> np.ndarray:
+    """(times, bins): the law of the overlap of a pair, over pairs and runs."""
+    run = ensemble(
+        SelfAttention(s.beta), partial(_start, d, s.n), runs=s.runs, key=jax.random.key(s.seed), times=s.times,
+        record=pair_histogram.at(bins=s.bins), rtol=s.rtol,
+    )  # fmt: skip
+    (name,) = run.data.data_vars
+    return run[str(name)].mean("run").values * s.bins / 2
+
+
+def _ridges(axes: Axes, d: int, density: np.ndarray, s: Any) -> None:
+    """One ridge a time, earliest on top; the last cell, where merged pairs pile up, is cut and given as a number."""
+    edges = np.linspace(-1, 1, s.bins + 1)
+    step = 0.75 * np.sqrt(density[:, :-1]).max() if d >= s.n else 1.15 * np.sqrt(density[:, :-1]).max()
+    heights = np.minimum(np.sqrt(density), 1.3 * step)
+    for k, height in enumerate(heights):
+        base = -k * step
+        ink = HEAT(0.3 + 0.6 * k / max(1, len(heights) - 1))
+        axes.stairs(base + height, edges, baseline=base, fill=True, color=ink, zorder=2 * k + 1)
+        axes.stairs(base + height, edges, baseline=base, color="white", lw=0.6, zorder=2 * k + 2)
+        axes.plot([-1, 1], [base, base], color=ink, lw=0.8, zorder=2 * k + 1)
+        axes.text(-1.05, base, f"t = {s.times[k]:g}", ha="right", va="bottom", fontsize=8, color=INK)
+        share = 200 * density[k, -1] / s.bins
+        axes.text(1.05, base, f"{share:.0f} %", ha="left", va="bottom", fontsize=8, color=INK)
+        if d >= s.n:
+            gamma = float(overlap_at(s.times[k], s.n, s.beta))
+            style = {"color": THEORY, "ls": (0, (3, 1.6)), "lw": 1.2, "zorder": 2 * len(heights) + 3}
+            label = r"equiangular $\gamma_\beta(t)$" if k == 0 else None
+            axes.plot([gamma, gamma], [base, base + 0.9 * step], label=label, **style)
+    axes.text(1.05, 1.05 * step, f"> {edges[-2]:.2f}", ha="left", va="bottom", fontsize=8, color=INK)
+    axes.set(xlim=(-1, 1), ylim=(-(len(heights) - 1) * step - 0.1 * step, 1.35 * step))
+    axes.set(xlabel=r"overlap $\langle x_i, x_j\rangle$ of a pair", title=f"n = {s.n}, d = {d}, β = {s.beta:g}")
+    axes.set_ylabel(r"$\sqrt{\mathrm{density}}$, shifted by time", labelpad=34)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+
+
+@picture(
+    "clustering/histograms",
+    PERSPECTIVE,
+    "Histograms of the overlaps of pairs (diagonal excluded) at successive times, pooled over independent runs; on the "
+    "right the share of the pairs in the last cell, where the peak is cut. In low "
+    "dimension overlaps scatter over the whole interval while clusters merge; in high dimension they stay together and "
+    "follow the equiangular curve γ_β(t).",
+    quick={"n": 32, "dimensions": [2, 8, 512], "beta": 4.0, "times": [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0], "bins": 60,
+           "runs": 64, "rtol": 1e-5, "seed": 0},
+    full={"runs": 1024, "bins": 100},
+)  # fmt: skip
+def histograms(s: Any) -> Figure:
+    """One ridge plot a dimension."""
+    figure, (panels,) = new_figure(1, len(s.dimensions), width=3.3, height=3.7)
+    for axes, d in zip(panels, s.dimensions):
+        _ridges(axes, d, _densities(d, s), s)
+    if any(d >= s.n for d in s.dimensions):
+        legend_below(figure, panels)
+    return figure
