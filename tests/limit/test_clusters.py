@@ -1,10 +1,10 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from references import clustering as ref
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit import clusters as cl
+from references import clustering as ref
 
 from .particles import integrate_field, jacobian_eigenvalues, sa_field, usa_field
 
@@ -115,7 +115,9 @@ def test_consensus_spectrum_vs_jacobian():
         x = np.tile(np.eye(3)[p], (n, 1))
         spectrum = np.sort(jacobian_eigenvalues(lambda y: sa_field(y, 1.7, np.eye(3), V, V), x).real)
         difference, mean = cl.consensus_spectrum(values, p)
-        np.testing.assert_allclose(spectrum, np.sort(np.concatenate([[-difference] * (2 * (n - 1)), -mean])), atol=1e-12)
+        np.testing.assert_allclose(
+            spectrum, np.sort(np.concatenate([[-difference] * (2 * (n - 1)), -mean])), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from references import clustering as ref
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit import equiangular as eq
+from references import clustering as ref
 
 from .particles import equiangular_tokens, integrate_field, sa_field, usa_field
 
@@ -114,7 +114,7 @@ def test_deficit_at_inverts_time_to_deficit(kind, n):
     deficit = np.array([0.999, 0.9, 0.5, 0.01, 1e-8, 1e-100, 1e-290])
     time = eq.time_to_deficit(deficit, n, beta, kind, 0.0)
     found = eq.deficit_at(time, n, beta, kind, 0.0)
-    # a rounding of t moves 1-ρ by the relative amount t·rate/(1-ρ) roundings; where that is everything, nothing is asked
+    # one rounding of t is t·rate/(1-ρ) roundings of 1-ρ; where that is everything, nothing is asked
     sensitivity = time * eq.overlap_rate(1 - deficit, n, beta, kind) / deficit
     late = 2 * time * (np.exp(beta) if kind == "usa" else 1.0)
     allowed = 1e-14 + 4e-15 * np.where(deficit < 1e-12, late, sensitivity)
@@ -192,6 +192,18 @@ def test_end_points():
     assert eq.time_to_overlap(1.0, 5, 1.0) == np.inf
     assert eq.time_to_overlap(0.3, 5, 1.0, start=0.3) == 0.0
     assert eq.overlap_at(0.0, 5, 1.0, start=0.3) == 0.3
+    assert eq.time_to_overlap(-0.25, 5, 1.0, start=0.3) == -np.inf
+    # nothing is not a number at the ends, however large β: 0·e^β and ∞·e^{-β} are 0 and ∞
+    for kind in eq.KINDS:
+        for beta in (0.0, 300.0, 1e3, 1e4):
+            assert eq.time_to_deficit(0.0, 5, beta, kind) == np.inf
+            assert eq.time_to_deficit(1.0, 5, beta, kind) == 0.0
+
+
+def test_time_where_both_factors_leave_float64():
+    """USA at β = 1000 from ρ0 = .5: e^{-β} underflows, the time e^{-500}... does not."""
+    found = eq.time_to_deficit(0.1, 8, 1000.0, "usa", 0.5)
+    assert np.log(found) == pytest.approx(float(log_time(0.1, 8, 1000.0, "usa", 0.5)), abs=1e-12)
 
 
 def test_backward_time_is_minus_the_forward_one():

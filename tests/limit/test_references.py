@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from references import clustering as ref
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+
+from references import clustering as ref
 
 from .particles import integrate_field, sa_field, softmax, usa_field
 

@@ -1,15 +1,15 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from references import clustering as ref
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit import schemes as sc
 from pathlines.limit.equiangular import deficit_at
+from references import clustering as ref
 
 from .particles import equiangular_tokens, integrate_field, scheme_field, scheme_layer
 
-SETTING = dict(n=10, beta=2.0, start=0.05, magnitude=1.3, alpha=0.7, switch=1.0)
+SETTING = {"n": 10, "beta": 2.0, "start": 0.05, "magnitude": 1.3, "alpha": 0.7, "switch": 1.0}
 
 
 @pytest.mark.parametrize("scheme", sc.SCHEMES)
@@ -197,6 +197,12 @@ def test_simplex_is_stationary():
             np.testing.assert_allclose(magnitude, 1 + growth * np.maximum(since, 0), rtol=1e-14)
         assert sc.time_to_deficit_scheme(scheme, 0.5, 4, 1.5, -1 / 3) == np.inf
         assert sc.layer_map(scheme, 4 / 3, 1.0, 4, 0.0, 0.1)[0] == pytest.approx(4 / 3)
+
+
+def test_ngpt_decays_at_rate_two_alpha_and_then_underflows():
+    deficit, _ = sc.reduced_trajectory("ngpt", [60.0, 110.0, 1e8], 20, 3.0, alpha=0.7)
+    assert np.log(deficit[0] / deficit[1]) == pytest.approx(2 * 0.7 * 50, rel=1e-13)
+    assert deficit[2] == 0.0
 
 
 def test_frozen_at_low_temperature():

@@ -185,7 +185,7 @@ EUCLIDEAN_RUNS = (
     ),
 )
 # V = I: the four limit points and the 0-based cluster of each token. The specification prints (-.846015, -1.798865) for
-# the second: that is a follower (token 2) at t = 12, e^{-12} away from its leader; the leader's frozen place is given here.
+# the second: that is a follower (token 2) at t = 12, e^{-12} away from its leader, whose frozen place is given here.
 EUCLIDEAN_CLUSTERS = ((-1.500429, 1.196258), (-0.846019, -1.798877), (1.924665, -0.326229), (1.998375, 1.996951))
 EUCLIDEAN_LABELS = (0, 1, 2, 0, 1, 3, 1, 0, 2, 1)
 # V = diag(1,-.5): limits of the first coordinate (t = 12)

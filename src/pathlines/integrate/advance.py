@@ -14,14 +14,11 @@ from pathlines.integrate.methods import Method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot, State
 
-OK, STALLED, DIVERGED, ABSORBED = 0, 1, 2, 3
+OK, STALLED, DIVERGED = 0, 1, 2
 
 
 class Carry(NamedTuple):
-    """Everything a run needs to continue: interrupting between calls changes no bit of the result.
-
-    ``before`` is the start of the last step (time, state, slope), kept only for dense output.
-    """
+    """Everything a run needs to continue: interrupting between calls changes no bit of the result."""
 
     t: Array
     state: State
@@ -33,7 +30,6 @@ class Carry(NamedTuple):
     off_domain: Array
     local_error: Array
     status: Array
-    before: tuple[Array, State, State] | tuple[()] = ()
 
 
 class Controls(NamedTuple):
@@ -51,22 +47,16 @@ class Controls(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """What is compiled: a method, what is recorded, and which time integrals are carried along.
-
-    ``dense`` records cubic Hermite interpolants (retracted) instead of landing on each time, for long grids of loose
-    tolerance; ``absorbing`` names a record that ends the run for good once it equals one.
-    """
+    """What is compiled: a method, what is recorded, and which time integrals are carried along."""
 
     method: Method
     record: tuple[Observable, ...]
     accumulate: tuple[Observable, ...] = ()
     power: bool = False
     adaptive: bool = True
-    dense: bool = False
-    absorbing: str = ""
 
 
-def _field(program: Program, model: Model, start: State, end: Array) -> Any:
+def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
     """The drift with the integrands beside it, evaluated strictly before the end of a piece of the weights."""
     last = jnp.nextafter(end, -jnp.inf * jnp.ones_like(end))
 
@@ -90,8 +80,7 @@ def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
     integrals = tuple(jnp.zeros((), dtype) for _ in range(len(program.accumulate) + program.power))
     slope = (jax.tree.map(jnp.zeros_like, state), integrals)
     zero, count = jnp.zeros((), dtype), jnp.zeros((), int)
-    before = (time, state, slope[0]) if program.dense else ()
-    return Carry(time, state, integrals, slope, jnp.asarray(h, dtype), count, count, zero, zero, count, before)
+    return Carry(time, state, integrals, slope, jnp.asarray(h, dtype), count, count, zero, zero, count)
 
 
 def _first_step(program: Program, controls: Controls, carry: Carry, slope: State) -> Array:
@@ -109,7 +98,7 @@ def advance(
 
     Recorded values are solver states, never interpolants, so they have the full order of the method.
     """
-    field = _field(program, model, start, controls.end)
+    field = field_of(program, model, start, controls.end)
     begun = carry.accepted + carry.rejected
     here = (carry.state, carry.integrals)
     slope = jax.lax.cond(controls.fresh, lambda: field(here, carry.t), lambda: carry.slope)
@@ -121,35 +110,18 @@ def advance(
         return (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
-        aim = controls.end if program.dense else target
         c = jax.lax.while_loop(
-            lambda c: unfinished(c, target), lambda c: _step(program, model, field, c, aim, controls), c
+            lambda c: unfinished(c, target), lambda c: step(program, model, field, c, target, controls), c
         )
-        snapshot = Snapshot(model, _interpolate(model, c, target) if program.dense else c.state, target, start)
-        records = (*(o(snapshot) for o in program.record), *c.integrals)
-        if program.absorbing:
-            at = [o.name for o in program.record].index(program.absorbing)
-            c = c._replace(status=jnp.where((c.status == OK) & (records[at] == 1), ABSORBED, c.status))
-        return c, ((c.t >= target) | (c.status == ABSORBED), records)
+        snapshot = Snapshot(model, c.state, c.t, start)
+        return c, (c.t >= target, (*(o(snapshot) for o in program.record), *c.integrals))
 
     carry, (reached, records) = jax.lax.scan(to, carry, times)
     return carry, reached, records
 
 
-def _interpolate(model: Model, c: Carry, t: Array) -> State:
-    """Cubic Hermite interpolant of the last step at t, retracted (fourth-order accurate)."""
-    if not c.before:
-        return c.state
-    t0, x0, k0 = c.before
-    h = c.t - t0
-    s = jnp.clip(jnp.where(h > 0, (t - t0) / jnp.where(h > 0, h, 1.0), 1.0), 0.0, 1.0)
-    a, b = (1 + 2 * s) * (1 - s) ** 2, s**2 * (3 - 2 * s)
-    u, v = s * (1 - s) ** 2 * h, s**2 * (s - 1) * h
-    mix = lambda p, q, m, n: (a * p + b * q + u * m + v * n).astype(p.dtype)  # noqa: E731
-    return model.retract(jax.tree.map(mix, x0, c.state, k0, c.slope[0]))
-
-
-def _step(program: Program, model: Model, field: Any, c: Carry, target: Array, controls: Controls) -> Carry:
+def step(program: Program, model: Model, field: Any, c: Carry, target: Array, controls: Controls) -> Carry:
+    """One attempted step towards ``target``: accepted with its error estimate, or retried smaller."""
     remaining = target - c.t
     lands = c.h * (1 + 1e-9) >= remaining
     h = jnp.where(lands, remaining, c.h)
@@ -182,7 +154,6 @@ def _step(program: Program, model: Model, field: Any, c: Carry, target: Array, c
         off_domain=jnp.where(ok, jnp.maximum(c.off_domain, off), c.off_domain),
         local_error=jnp.where(ok, c.local_error + size, c.local_error),
         status=status.astype(c.status.dtype),
-        before=pick((c.t, c.state, c.slope[0]), c.before) if program.dense else (),
     )
 
 

@@ -42,7 +42,8 @@ def _scaled_time(path: Orbit, tau: np.ndarray, y: np.ndarray, increment: np.ndar
     """(T, E) with t = T e^E: SA τ + K/n, USA e^{-β}(τ + K), the power of e kept apart so that nothing overflows."""
     power = path.exponent(y)
     boost = path.boost(y, increment)
-    clock = np.where(power > 0, tau * np.exp(-power), tau)
+    reached = np.isfinite(tau)
+    clock = np.where(reached, np.where(reached, tau, 0.0) * np.exp(-power), tau)
     if kind == "usa":
         return clock + boost, power - path.beta
     return clock + boost / path.n, power
@@ -51,8 +52,11 @@ def _scaled_time(path: Orbit, tau: np.ndarray, y: np.ndarray, increment: np.ndar
 def _time(path: Orbit, y: np.ndarray, increment: np.ndarray, kind: str) -> np.ndarray:
     tau = path.progress(y, increment)
     scaled, power = _scaled_time(path, tau, y, increment, kind)
+    plain = (scaled == 0) | ~np.isfinite(scaled)
     with np.errstate(over="ignore"):
-        return (scaled * np.exp(power))[()]
+        # in two factors, because e^{-β} alone may underflow where the product does not
+        half = np.exp(0.5 * np.where(plain, 0.0, power))
+        return (scaled * half * half)[()]
 
 
 def time_to_overlap(
@@ -157,14 +161,15 @@ def _mismatch(path: Orbit, tau: np.ndarray, time: np.ndarray, kind: str) -> tupl
     """(ln t(τ) - ln time, d ln t/d ln τ)."""
     y = path.deficit(tau)
     scaled, power = _scaled_time(path, tau, y, path.increment(tau), kind)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        miss = np.log(scaled / (time * np.exp(-power)))
-        miss = np.where(np.isfinite(miss), miss, np.log(scaled) + power - np.log(time))
     if kind == "usa":
         rate = np.exp(path.beta * (y - 1) - power)
     else:
         rate = (1 - 1 / path.n) * np.exp(-power) + np.exp(path.beta * y - power) / path.n
-    return miss, tau * rate / scaled
+    # at the floor everything underflows: the slope is then not a number, and the caller bisects
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        miss = np.log(scaled / (time * np.exp(-power)))
+        miss = np.where(np.isfinite(miss), miss, np.log(scaled) + power - np.log(time))
+        return miss, tau * rate / scaled
 
 
 def overlap_at(time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = "sa", start: ArrayLike = 0.0) -> np.ndarray:
@@ -188,8 +193,7 @@ def _located(time: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str, start: A
 
 def _total_boost(path: Orbit) -> np.ndarray:
     """K from the start to ρ = 1."""
-    with np.errstate(over="ignore"):
-        return path.boost(np.zeros_like(path.y0), path.y0) * np.exp(path.exponent(path.y0))
+    return path.full_boost(np.zeros_like(path.y0), path.y0)
 
 
 def late_time_shift(n: ArrayLike, beta: ArrayLike, start: ArrayLike = 0.0) -> np.ndarray:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import LONG_CONTEXT, MEAN_FIELD_DYNAMICS
@@ -34,15 +33,16 @@ def _check(n: ArrayLike, gamma: ArrayLike, overlap: ArrayLike) -> tuple[np.ndarr
 def self_weight(n: ArrayLike, gamma: ArrayLike, overlap: ArrayLike) -> np.ndarray:
     """a = 1/(1+(n-1)n^{-γ(1-ρ)}), the attention a token pays to itself."""
     n, gamma, rho = _check(n, gamma, overlap)
-    return special.expit(gamma * (1 - rho) * np.log(n) - np.log(n - 1))[()]
+    return (1 / (1 + (n - 1) * np.exp(-gamma * (1 - rho) * np.log(n))))[()]
 
 
 def _terms(n: np.ndarray, gamma: np.ndarray, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """((a-b)², 2(a-b)b s1 + b²n s1)."""
     score = gamma * (1 - rho) * np.log(n)
-    a = special.expit(score - np.log(n - 1))
-    b = special.expit(np.log(n - 1) - score) / (n - 1)
-    own = -a * np.expm1(-score)
+    fading = np.exp(-score)
+    total = 1 + (n - 1) * fading
+    b = fading / total
+    own = -np.expm1(-score) / total
     s1 = np.maximum(1 + (n - 1) * rho, 0.0)
     return own * own, (2 * own + b * n) * b * s1
 

@@ -88,13 +88,21 @@ class Orbit:
         arrays = np.broadcast_arrays(self.beta, self.y0, np.where(self.stationary, 1.0, self.w0), y, increment, self.n)
         shape = arrays[0].shape
         beta, y0, w0, y, s = (np.ravel(a) for a in arrays[:5])
-        out = np.zeros(y.shape)
-        short = (np.abs(s) <= np.minimum(w0, w0 + s)) & (beta * np.abs(s) <= 8.0)
-        hot = ~short & (beta * (y0 + w0) <= 1.0)
-        for part, formula in ((short, _boost_by_quadrature), (hot, _boost_hot), (~short & ~hot, _boost_by_integrals)):
+        inside = w0 + s > 0
+        out = np.where(inside, 0.0, -np.inf)
+        short = inside & (np.abs(s) <= np.minimum(w0, w0 + s)) & (beta * np.abs(s) <= 8.0)
+        hot = inside & ~short & (beta * (y0 + w0) <= 1.0)
+        cold = inside & ~short & ~hot
+        for part, formula in ((short, _boost_by_quadrature), (hot, _boost_hot), (cold, _boost_by_integrals)):
             if np.any(part):
                 out[part] = formula(beta[part], y0[part], w0[part], y[part], s[part])
         return np.where(self.stationary, 0.0, out.reshape(shape))
+
+    def full_boost(self, y: np.ndarray, increment: np.ndarray) -> np.ndarray:
+        """K itself, inf where it is beyond float64."""
+        scaled = self.boost(y, increment)
+        with np.errstate(over="ignore"):
+            return scaled * np.where(scaled == 0, 1.0, np.exp(self.exponent(y)))
 
 
 def _boost_by_quadrature(beta: np.ndarray, y0: np.ndarray, w0: np.ndarray, y: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -46,9 +46,7 @@ def orbit_integral(overlap: ArrayLike, n: ArrayLike, beta: ArrayLike, start: Arr
     rho = real_array("overlap", overlap, -1.0, 1.0)
     require(bool(np.all(rho > -1 / (path.n - 1))), "overlap", "be > -1/(n-1)", overlap)
     require(not np.any(path.stationary), "start", "be > -1/(n-1)", start)
-    y = 1 - rho
-    with np.errstate(over="ignore"):
-        boost = path.boost(y, rho - np.asarray(start, dtype=np.float64)) * np.exp(path.exponent(y))
+    boost = path.full_boost(1 - rho, rho - np.asarray(start, dtype=np.float64))
     return (2 * boost / path.n)[()]
 
 
@@ -104,7 +102,10 @@ def _clock(scheme: str, path: Orbit, magnitude: float, alpha: float) -> Clock:
 
     def width(tau: float) -> float:
         y = float(path.deficit(np.asarray(tau)))
-        return float(0.5 / (1 + 2 * beta * y * (1 - y / c) + np.expm1(beta * y) / n))
+        if scheme == "ngpt" and y < 1e-18:
+            return max(1.0, tau)  # the speed is constant to rounding from here on
+        growth = 0.0 if scheme == "ngpt" else np.expm1(beta * y) / n
+        return float(0.5 / (1 + 2 * beta * y * (1 - y / c) + growth))
 
     return Clock(speed, width)
 

@@ -12,12 +12,13 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import Softmax
 from pathlines.domain import Euclidean
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
+from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import EMERGENCE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.hardmax_phase import HardmaxPhase
 from pathlines.model.perceptron import Perceptron
+from pathlines.weights.heads import check_heads
 
 BOOLEAN = 1e-14
 
@@ -53,10 +54,9 @@ class RescaledAttention(Model):
         self, value: Any, query: Any = None, key: Any = None, beta: float = 1.0, perceptron: Perceptron | None = None
     ) -> None:
         matrix = finite_array("value", value, ("d", "d"))
-        d = len(matrix)
-        for name, other in (("query", query), ("key", key)):
-            if other is not None and finite_array(name, other, ("p", "d")).shape[1] != d:
-                raise ArgumentError(f"Argument `{name}` must have {d} columns, but has shape {np.shape(other)}.")
+        given = (("query", query), ("key", key))
+        query, key = (None if m is None else finite_array(name, m, ("p", "d")) for name, m in given)
+        check_heads(query, key, matrix)
         self.value = jnp.asarray(matrix, float)
         self.query, self.key = (None if m is None else jnp.asarray(m, float) for m in (query, key))
         self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))

@@ -9,13 +9,11 @@ from typing import Any
 
 import msgspec
 
-import pathlines
-
 
 @cache
 def code_fingerprint() -> str:
     """A hash of the package's source: a result computed by other code is another result."""
-    root = Path(pathlines.__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         if not {"cli", "draw", "view"} & set(file.relative_to(root).parts):

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Array
+from jaxtyping import Array, Float, Int
 
-from pathlines.attention import Attention, Softmax, Unnormalised
+from pathlines.attention import Softmax, Unnormalised
 from pathlines.domain import Sphere
-from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.progress import Progress
-from pathlines.integrate import ensemble
-from pathlines.integrate.observe import Observable
+from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
+from pathlines.integrate.methods import METHODS
 from pathlines.model import SelfAttention
-from pathlines.model.base import Snapshot
 from pathlines.store.address import address
 from pathlines.store.results import Store
 
-KINDS: dict[str, Attention] = {"sa": Softmax(), "usa": Unnormalised()}
 BETAS_A_PART = 10
+LANES = 32
+MOST_STEPS = 20_000
 
 
 def phase_diagram(
@@ -42,70 +47,152 @@ def phase_diagram(
 ) -> xr.Dataset:
     """p(β, t) = P(u_12 ≤ δ) for n i.i.d. uniform tokens on S^{d-1}, with standard errors over samples.
 
-    The phase diagram of *A mathematical perspective on Transformers* (arXiv:2312.10794), from the true flow (adaptive
-    fifth-order steps, fourth-order interpolation), not from layers. For d ≥ n the tokens are drawn and moved in their
-    n-dimensional span (exact in law), at a cost independent of d. A sample whose pairs have all merged is finished.
-    With a ``store``, each block of β is kept as it is done and a killed diagram resumes there.
+    The phase diagram of *A mathematical perspective on Transformers* (arXiv:2312.10794), from the true flow, not from
+    layers: adaptive fifth-order steps, and for each pair the time at which ln u_ij crosses ln δ on the cubic through
+    both ends of the step. Sample r starts from the same tokens at every β. For d ≥ n tokens are drawn and moved in
+    their n-dimensional span (exact in law), at a cost independent of d. A sample whose pairs have all merged is done.
+    ``times`` are equally spaced. With a ``store``, each block of β is kept when done and a killed diagram resumes.
     """
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))
-    betas, times = finite_array("betas", betas, ("b",)), finite_array("times", times, ("t",))
-    if kind not in KINDS:
-        raise ArgumentError(f"Argument `kind` must be one of {', '.join(KINDS)}, but is {kind!r}.")
+    require(n >= 2 and samples >= 2, "samples", "be at least 2, as must n", samples)
+    betas, times = finite_array("betas", betas, ("b",)).astype(float), _even(times)
+    if kind not in ("sa", "usa"):
+        raise ArgumentError(f"Argument `kind` must be one of sa, usa, but is {kind!r}.")
+    finite_number("delta", delta, low=0.0, high=2.0, open_low=True)
+    sweep = _Sweep(d, n, samples, kind, float(delta), seed, resolve_dtype(dtype).name, float(rtol))
     parts = []
     with Progress(f"phase diagram d = {d}", len(betas), show=progress) as bar:
         for start in range(0, len(betas), BETAS_A_PART):
             block = betas[start : start + BETAS_A_PART]
-            parts.append(_part(d, n, block, times, samples, kind, delta, seed, dtype, rtol, store))
+            parts.append(_part(sweep, block, times, store))
             bar.update(start + len(block))
     data = xr.concat(parts, "beta")
     data.attrs = {"n": n, "d": d, "samples": samples, "delta": delta, "kind": kind, "seed": seed, "dtype": dtype}
     return data
 
 
-def _part(
-    d: int,
-    n: int,
-    betas: np.ndarray,
-    times: np.ndarray,
-    samples: int,
-    kind: str,
-    delta: float,
-    seed: int,
-    dtype: str,
-    rtol: float,
-    store: Store | None,
-) -> xr.Dataset:
-    setting = [d, n, betas.tolist(), times.tolist(), samples, kind, delta, seed, dtype, rtol]
-    name = address("phase", setting)
+@dataclass(frozen=True)
+class _Sweep:
+    """What all samples share, hashable, so that one compiled program serves every β and every block."""
+
+    d: int
+    n: int
+    samples: int
+    kind: str
+    delta: float
+    seed: int
+    dtype: str
+    rtol: float
+
+
+def _even(times: Any) -> np.ndarray:
+    grid = finite_array("times", times, ("t",)).astype(float)
+    even = len(grid) >= 2 and grid[0] >= 0 and np.allclose(np.diff(grid), grid[1] - grid[0], rtol=1e-6, atol=0)
+    require(bool(even and grid[1] > grid[0]), "times", "be two or more equally spaced, increasing times ≥ 0", times)
+    return grid
+
+
+def _part(sweep: _Sweep, betas: np.ndarray, times: np.ndarray, store: Store | None) -> xr.Dataset:
+    name = address("phase", [vars(sweep), betas.tolist(), times.tolist()])
     kept = store.get(name) if store is not None else None
     if kept is not None:
         return kept
-    law = partial(_start, d, n, dtype)
-    model = SelfAttention(1.0, attention=KINDS[kind])
-    run = ensemble(
-        model, law, runs=samples, key=jax.random.key(seed), times=times, over={"beta": betas}, record=merged(delta),
-        rtol=rtol, interpolate=True, absorbing="merged", progress=False,
-    )  # fmt: skip
-    fraction = run["merged"]
-    part = xr.Dataset({"p": fraction.mean("run"), "se": fraction.std("run", ddof=1) / np.sqrt(samples)})
-    part = part.astype("float64")
+    fraction = _merged_fractions(sweep, betas, times)
+    error = fraction.std(axis=1, ddof=1) / np.sqrt(sweep.samples)
+    variables = {"p": (("beta", "time"), fraction.mean(axis=1)), "se": (("beta", "time"), error)}
+    part = xr.Dataset(variables, coords={"beta": betas, "time": times})
     if store is not None:
         store.put(name, part)
     return part
 
 
-def _start(d: int, n: int, dtype: str, key: Array) -> Array:
-    sphere = Sphere(d)
-    return sphere.uniform_span(key, n, dtype) if d >= n else sphere.uniform(key, n, dtype)
+def _merged_fractions(sweep: _Sweep, betas: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """(β, sample, time) fractions of merged pairs; lane groups of one β run on all cores."""
+    groups = -(-sweep.samples // LANES)
+    jobs = [(b, g) for b in range(len(betas)) for g in range(groups)]
+    grid = jnp.asarray(times, sweep.dtype)
+
+    def work(job: tuple[int, int]) -> np.ndarray:
+        beta = jnp.asarray(betas[job[0]], sweep.dtype)
+        return np.asarray(_lane_group(sweep, beta, jnp.arange(LANES) + LANES * job[1], grid))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        blocks = list(pool.map(work, jobs))
+    shaped = np.stack(blocks).reshape(len(betas), groups * LANES, len(times))
+    return shaped[:, : sweep.samples].astype(float)
 
 
-def merged(delta: float) -> Observable:
-    """Fraction of the pairs i < j with <x_i, x_j> ≥ 1 - δ, by one matrix product (enough for δ far above rounding)."""
-    return Observable("merged", "merged pairs", "P(u ≤ δ)", _merged, parameters=(("delta", delta),))
+@eqx.filter_jit
+def _lane_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid: Float[Array, " t"]) -> Array:
+    """Samples side by side; equal β means similar steps, so few lanes wait."""
+    return jax.vmap(lambda r: _sample(sweep, beta, r, grid))(samples)
 
 
-def _merged(snapshot: Snapshot, delta: float) -> Array:
-    x = snapshot.tokens
-    n = x.shape[0]
-    near = (x @ x.T >= 1 - delta).sum() - n
-    return near.astype(x.dtype) / (n * (n - 1))
+def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"]) -> Float[Array, " t"]:
+    """One start: follow the flow, count pairs as they cross u = δ, downwards or upwards."""
+    model = eqx.tree_at(lambda m: m.beta, _model(sweep.kind), beta)
+    sphere, key = Sphere(sweep.d), jax.random.fold_in(jax.random.key(sweep.seed), number)
+    tokens = (sphere.uniform_span if sweep.d >= sweep.n else sphere.uniform)(key, sweep.n, sweep.dtype)
+    program = Program(METHODS["rk45"], ())
+    pairs = sweep.n * (sweep.n - 1)
+    end = grid[-1]
+    tolerance = jnp.asarray(sweep.rtol, grid.dtype)
+    controls = Controls(tolerance, tolerance, end, jnp.asarray(MOST_STEPS), jnp.asarray(True))
+    field = field_of(program, model, tokens, end)
+    carry = fresh_carry(program, tokens, 0.0, 0.0)
+    slope = field((tokens, ()), carry.t)
+    carry = carry._replace(slope=slope, h=jnp.asarray(0.01, grid.dtype))
+    log_u, rate = _log_deficits(tokens, slope[0])
+    counts = jnp.zeros(grid.shape[0] + 1, grid.dtype)
+    level = jnp.log(jnp.asarray(sweep.delta, grid.dtype))
+    merged = jnp.sum(log_u <= level) - sweep.n
+
+    def going(item: tuple) -> Array:
+        c, _, _, _, merged = item
+        return (c.t < end) & (c.status == OK) & (merged < pairs) & (c.accepted + c.rejected < MOST_STEPS)
+
+    def advance(item: tuple) -> tuple:
+        c, v0, r0, counts, _ = item
+        new = step(program, model, field, c, end, controls)
+        v1, r1 = _log_deficits(new.state, new.slope[0])
+        counts = counts + _crossings(v0, r0, v1, r1, c.t, new.t, level, grid)
+        return new, v1, r1, counts, jnp.sum(v1 <= level) - sweep.n
+
+    start = jnp.zeros_like(counts).at[0].set(merged.astype(grid.dtype))
+    final: Carry
+    final, _, _, counts, _ = jax.lax.while_loop(going, advance, (carry, log_u, rate, counts, merged))
+    share = jnp.cumsum(start + counts)[:-1] / pairs
+    finished = (final.status == OK) & (final.accepted + final.rejected < MOST_STEPS)
+    return jnp.where(finished | (grid <= final.t), share, jnp.nan)
+
+
+def _model(kind: str) -> SelfAttention:
+    return SelfAttention(1.0, attention=Softmax() if kind == "sa" else Unnormalised())
+
+
+def _log_deficits(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
+    """ln u_ij and its time derivative; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
+    u = jnp.maximum(1 - x @ x.T, 1e-6 if x.dtype == jnp.float32 else 1e-14)
+    slope = v @ x.T
+    return jnp.log(u), -(slope + slope.T) / u
+
+
+def _crossings(
+    v0: Array, r0: Array, v1: Array, r1: Array, t0: Array, t1: Array, level: Array, grid: Float[Array, " t"]
+) -> Float[Array, " bins"]:
+    """+1 (−1) for each ordered pair whose ln u falls (rises) through the level, in the bin of the crossing time.
+
+    The crossing is that of the cubic Hermite interpolant of ln u, by three Newton steps from the chord.
+    """
+    h = t1 - t0
+    change = (v0 > level).astype(grid.dtype) - (v1 > level).astype(grid.dtype)
+    gap = v1 - v0
+    s = jnp.clip((level - v0) / jnp.where(gap == 0, 1.0, gap), 0.0, 1.0)
+    a, b, c = h * r0, 3 * gap - h * (2 * r0 + r1), h * (r0 + r1) - 2 * gap
+    for _ in range(3):
+        value = v0 + s * (a + s * (b + s * c)) - level
+        slope = a + s * (2 * b + s * 3 * c)
+        s = jnp.clip(s - value / jnp.where(slope == 0, 1.0, slope), 0.0, 1.0)
+    spacing = grid[1] - grid[0]
+    bins = jnp.clip(jnp.ceil((t0 + s * h - grid[0]) / spacing), 0, grid.shape[0]).astype(int)
+    return jnp.zeros(grid.shape[0] + 1, grid.dtype).at[bins.ravel()].add(change.ravel())

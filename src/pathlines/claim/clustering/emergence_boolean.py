@@ -18,9 +18,9 @@ RECORD = (attention, attention_rank, booleanness)
 UNIT = np.eye(1)
 
 
-def line_run(s: Any, start: np.ndarray) -> Run:
+def line_run(s: Any, start: np.ndarray, until: float | None = None) -> Run:
     """z on the line with V = 1, softmax attention throughout."""
-    times = np.linspace(0, s.until, s.records)
+    times = np.linspace(0, s.until if until is None else until, s.records)
     return flow(RescaledAttention(UNIT), start, times=times, record=RECORD, method="dop853", rtol=s.rtol, form="tokens")
 
 
@@ -146,7 +146,7 @@ def _uniform_rows(P: np.ndarray, tolerance: float) -> np.ndarray:
 def simulate_exception(s: Any) -> Evidence:
     """A symmetric start with a token at 0, and generic starts beside it."""
     run = line_run(s, np.asarray(s.start, float)[:, None])
-    generic = [line_run(s, cube_start(s, seed)) for seed in s.seeds]
+    generic = [line_run(s, cube_start(s, seed), s.generic_until) for seed in s.seeds]
     rows = _uniform_rows(run["attention"].values[-1], s.tolerance)
     settled = bool(np.all(np.isfinite(rows)))
     return Evidence(
@@ -184,6 +184,7 @@ EXCEPTION = {
     "high": 3.0,
     "seeds": [0, 1, 2, 3],
     "until": 2.0,
+    "generic_until": 10.0,
     "records": 21,
     "rtol": 1e-10,
     "tolerance": 1e-6,

@@ -94,7 +94,7 @@ claim(
 
 def simulate_rate(s: Any) -> Evidence:
     """Softmax attention throughout (form 'tokens'): the exact late phase would put the rate in by hand."""
-    times = np.linspace(*s.window, s.records)
+    times = np.linspace(s.window[0], s.window[1], s.records)
     model = RescaledAttention(s.value * np.eye(s.d))
     run = flow(model, cube_start(s), times=times, record=RECORD, method="dop853", rtol=s.rtol, form="tokens")
     followers = ~run["leaders"].values[-1].astype(bool)
@@ -111,7 +111,7 @@ def simulate_rate(s: Any) -> Evidence:
 
 def predict_rate(s: Any) -> Evidence:
     """ż = λ(z_l − z) for a follower of a leader at rest."""
-    times = np.linspace(*s.window, s.records)
+    times = np.linspace(s.window[0], s.window[1], s.records)
     return Evidence(
         {"rate": np.full(2, s.value)}, curves=(Curve("e^{−λ(t−t₀)}", times, np.exp(-s.value * (times - times[0]))),)
     )

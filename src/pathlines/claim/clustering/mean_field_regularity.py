@@ -74,8 +74,8 @@ claim(
     expected="refuted",
     corrected_by="clustering/CL-14",
     axes=Axes("depth-time t", "mean uᵢⱼ", y_scale="log"),
-    note="The limits do not commute: n tokens end at rate 2 (CL-14), a density at rate 1 on the circle (CL-26), because "
-    "only a density has mass arbitrarily close to the antipode.",
+    note="The limits do not commute: n tokens end at rate 2 (CL-14), a density at rate 1 on the circle (CL-26), "
+    "because only a density has mass arbitrarily close to the antipode.",
 )
 
 
@@ -119,8 +119,8 @@ claim(
     "clustering/OP-04",
     QUANTITATIVE,
     "exponential convergence for small β and square-integrable densities",
-    "On the circle, SA from a density like φ^{−a}, a < ½, at the antipode (square integrable) converges to a point mass "
-    "with W₂² ≍ e^{−(1−a)t}: exponentially, at a rate above ½ that is set by the regularity and not by β.",
+    "On the circle, SA from a density like φ^{−a}, a < ½, at the antipode (square integrable) converges to a point "
+    "mass with W₂² ≍ e^{−(1−a)t}: exponentially, at a rate above ½ that is set by the regularity and not by β.",
     models=("sa",),
     quick={
         "betas": [0.1, 1.0],

@@ -144,7 +144,8 @@ claim(
     "clustering/CL-38",
     SPECTRAL_SELECTION,
     "polarisation of two tokens, V negative definite",
-    "Two tokens under V = QᵀK ≺ 0 end, from almost every start, at opposite ends ±e_d of the most negative eigenvector.",
+    "Two tokens under V = QᵀK ≺ 0 end, from almost every start, at opposite ends ±e_d of the eigenvector of the most "
+    "negative eigenvalue.",
     models=("sa",),
     quick={
         "eigenvalues": [-0.5, -1.0, -3.0],

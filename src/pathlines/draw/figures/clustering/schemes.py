@@ -79,7 +79,7 @@ def schemes(s: Any) -> Figure:
         last = k == len(LABELS) - 1
         theory_line(left, times, 1 - exact, label="equiangular reduction" if last else None, lw=0.9)
         theory_line(right, times[1:], exact[1:], label=None, lw=0.9)
-    late = times[times > 0.25 * s.until]
+    late = times[times > 0.1 * s.until]
     constant = float(terminal_constant(s.n, s.beta))
     right.plot(late, constant / late**2, color=MUTED, lw=1.0, label=r"$C_\infty/t^2$ of Pre- and Peri-LN")
     left.set(xlabel="depth-time $t$", ylabel=r"mean cosine similarity $\langle\theta_i,\theta_j\rangle$")

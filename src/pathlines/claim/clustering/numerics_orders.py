@@ -1,0 +1,86 @@
+"""Convergence orders of the integrators on the sphere, measured by halving the step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.clustering import perspective_direct as direct
+from pathlines.claim.tolerance import absolute
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import METHODS, flow, layers
+from pathlines.integrate.observe import positions
+from pathlines.model import SelfAttention
+
+
+def _start(s: Any) -> Array:
+    return Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
+
+
+def _final_tokens(method: str, s: Any, steps: int) -> np.ndarray:
+    """Tokens at the end: ``steps`` layers of step h = until/steps, or as many steps of a method."""
+    model, h = SelfAttention(s.beta), s.until / steps
+    if method == "layer":
+        run = layers(model, _start(s), depth=steps, step=h, record=positions, every=steps)
+    else:
+        run = flow(model, _start(s), times=[s.until], method=method, step=h, form="tokens")
+    return run["tokens"].values[-1]
+
+
+def simulate(s: Any) -> Evidence:
+    """Largest error of a coordinate against an adaptive run of order eight; order from the last halving."""
+    options = {"method": "dop853", "rtol": s.reference_rtol, "form": "tokens"}
+    reference = flow(SelfAttention(s.beta), _start(s), times=[s.until], **options)
+    exact = reference["tokens"].values[-1]
+    orders, curves = [], []
+    for method in s.methods:
+        errors = np.array([np.abs(_final_tokens(method, s, steps) - exact).max() for steps in s.steps])
+        orders.append(float(np.log(errors[-2] / errors[-1]) / np.log(s.steps[-1] / s.steps[-2])))
+        curves.append(Curve(method, s.until / np.asarray(s.steps), errors))
+    return Evidence({"order": orders, "reference": exact}, curves=tuple(curves), runs=(reference,))
+
+
+def predict(s: Any) -> Evidence:
+    """The order each method promises, one for the layer map; the reference point from SciPy."""
+    orders = [1 if method == "layer" else METHODS[method].order for method in s.methods]
+    exact = direct.trajectory(lambda x: direct.velocity(x, s.beta), np.asarray(_start(s)), [s.until], s.reference_rtol)
+    h = s.until / np.asarray(s.steps)
+    curves = tuple(Curve(f"h^{p}", h, (h / h[0]) ** p * s.guide) for p in sorted(set(orders)))
+    return Evidence({"order": orders, "reference": exact[-1]}, curves=curves)
+
+
+claim(
+    "clustering/CL-45",
+    PERSPECTIVE,
+    "orders of the integrators on the sphere (derived)",
+    "With every stage retracted, explicit Runge–Kutta keeps its order on the sphere: Euler, geodesic Euler 1, "
+    "Heun 2, RK4 (stages or end retracted) and RKMK4 4; the layer map N(x+hA), read as an integrator of SA, has 1.",
+    models=("sa",),
+    quick={
+        "methods": ["layer", "euler", "heun", "rk4"],
+        "n": 12,
+        "d": 4,
+        "beta": 3.0,
+        "until": 4.0,
+        "steps": [40, 80, 160],
+        "seed": 0,
+        "reference_rtol": 1e-13,
+        "guide": 1e-2,
+    },
+    full={
+        "methods": ["layer", "euler", "geodesic-euler", "heun", "rk4", "rk4-end", "rkmk4"],
+        "steps": [20, 40, 80, 160, 320],
+    },
+    within={
+        "order": absolute(0.1, "the next order of the error at the last halving"),
+        "reference": absolute(1e-9, "two solvers at tolerance 1e-13"),
+    },
+    simulate=simulate,
+    predict=predict,
+    axes=Axes("step h", "largest error at the end", x_scale="log", y_scale="log"),
+)

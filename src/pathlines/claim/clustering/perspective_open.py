@@ -1,0 +1,204 @@
+"""Questions left open by A mathematical perspective on Transformers (arXiv:2312.10794), measured: random weights, very large β."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.clustering.perspective_phase import uniform_law
+from pathlines.claim.tolerance import absolute, exactly, standard_errors
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import Run, ensemble, flow
+from pathlines.limit.clusters import antipodal_escape_rate
+from pathlines.model import SelfAttention
+from pathlines.observable.analysis import mean_and_error
+from pathlines.observable.pairs import p_clustered
+from pathlines.observable.sphere import mode_mass
+from pathlines.weights import Fixed, goe
+
+# --- OP-02: GOE weights
+
+
+def _times(s: Any) -> np.ndarray:
+    return np.geomspace(s.until * 1e-2, s.until, s.records)
+
+
+def _goe_runs(beta: float, s: Any) -> list[tuple[np.ndarray, Run]]:
+    """(QᵀK, run) for each draw: fresh weights QᵀK = GOE, V = QᵀK/√(d+1), and fresh uniform tokens."""
+    observed = p_clustered.at(delta=s.delta)
+    found = []
+    for draw in range(s.draws):
+        matrix_key, token_key = jax.random.split(jax.random.fold_in(jax.random.key(s.seed), draw))
+        matrix = np.asarray(goe(matrix_key, s.d))
+        model = SelfAttention(beta, weights=Fixed(matrix / np.sqrt(s.d + 1), query=matrix))
+        start = Sphere(s.d).uniform(token_key, s.n)
+        record = (observed, mode_mass)
+        found.append((matrix, flow(model, start, times=_times(s), record=record, rtol=s.rtol, form="tokens")))
+    return found
+
+
+def simulate_goe(s: Any) -> Evidence:
+    """Fraction of clustered pairs; the unit of independence is one draw of weights and tokens."""
+    name = p_clustered.at(delta=s.delta).name
+    means, errors, curves, runs = [], [], [], []
+    for beta in s.betas:
+        found = [run for _, run in _goe_runs(beta, s)]
+        fractions = np.stack([run[name].values for run in found])
+        mean, error = fractions.mean(axis=0), fractions.std(axis=0, ddof=1) / np.sqrt(s.draws)
+        means.append(mean[-1])
+        errors.append(error[-1])
+        curves.append(Curve(f"β={beta:g}", _times(s), mean, error))
+        runs += found
+    return Evidence({"fraction": means}, {"fraction": errors}, curves=tuple(curves), runs=tuple(runs))
+
+
+def predict_goe(s: Any) -> Evidence:
+    """One cluster."""
+    line = Curve("one cluster", [s.until * 1e-2, s.until], [1.0, 1.0])
+    return Evidence({"fraction": np.ones(len(s.betas))}, curves=(line,), source="the theorem for Q=K=V=I, extended")
+
+
+_GOE = {
+    "n": 16,
+    "d": 3,
+    "betas": [1.0],
+    "draws": 32,
+    "delta": 1e-3,
+    "until": 100.0,
+    "records": 9,
+    "rtol": 1e-6,
+    "seed": 19,
+}
+_GOE_FULL = {"betas": [0.3, 1.0, 4.0], "draws": 200}
+
+claim(
+    "clustering/OP-02",
+    PERSPECTIVE,
+    "GOE weights: does one cluster remain? (open)",
+    "With QᵀK drawn from the GOE and V = QᵀK/√(d+1), i.i.d. uniform tokens end in one cluster as they do for Q=K=V=I in d ≥ 3.",
+    models=("sa",),
+    quick=_GOE,
+    full=_GOE_FULL,
+    within={"fraction": standard_errors(4.0, "standard error over draws of weights and tokens; fixed seed")},
+    simulate=simulate_goe,
+    predict=predict_goe,
+    expected="refuted",
+    corrected_by="clustering/OP-02b",
+    axes=Axes("depth-time t", "P(u₁₂ ≤ δ)", x_scale="log"),
+    note="Measured: most draws end in two antipodal clusters on an extreme eigenvector of QᵀK, so that about half of the pairs "
+    "cluster (n=16, d=3, β=1); at larger β some draws end in three or four clusters.",
+)
+
+
+def simulate_selection(s: Any) -> Evidence:
+    """Among draws whose top eigenvalue dominates, the share that ends on ± its eigenvector."""
+    shares, curves, runs = [], [], []
+    for beta in s.betas:
+        found = [run for matrix, run in _goe_runs(beta, s) if _dominated(matrix, s.margin)]
+        if not found:
+            return Evidence({"share": np.full(len(s.betas), np.nan)})
+        masses = np.stack([run["mode_mass"].values[:, -1] for run in found])
+        shares.append(float(np.mean(masses[:, -1] > 1 - s.delta)))
+        curves.append(Curve(f"β={beta:g}, {len(found)} draws", _times(s), masses.mean(axis=0)))
+        runs += found
+    return Evidence({"share": shares}, curves=tuple(curves), runs=tuple(runs))
+
+
+def _dominated(matrix: np.ndarray, margin: float) -> bool:
+    """Whether λ_1 > (1 + margin)|λ_k| for every other eigenvalue."""
+    *others, top = np.linalg.eigvalsh(matrix)
+    return bool(top > (1 + margin) * np.abs(others).max())
+
+
+def predict_selection(s: Any) -> Evidence:
+    """All of them."""
+    line = Curve("all on ±e₁", [s.until * 1e-2, s.until], [1.0, 1.0])
+    return Evidence({"share": np.ones(len(s.betas))}, curves=(line,), source="conjecture")
+
+
+claim(
+    "clustering/OP-02b",
+    PERSPECTIVE,
+    "GOE weights: selection of the dominant eigenvector (open)",
+    "With V ∝ QᵀK symmetric and a dominant top eigenvalue, λ₁ > |λₖ| for all k, generic tokens end on ±e₁: one cluster or two "
+    "antipodal ones.",
+    models=("sa",),
+    quick={**_GOE, "margin": 0.1},
+    full={**_GOE_FULL, "until": 300.0},
+    within={"share": exactly("every draw with a dominant top eigenvalue")},
+    simulate=simulate_selection,
+    predict=predict_selection,
+    axes=Axes("depth-time t", "mass on e₁", x_scale="log"),
+    note="Draws with a gap below `margin` are left out: they converge too slowly to be judged at the last time.",
+)
+
+
+# --- OP-03: β ≥ C(d) n²
+
+
+def simulate_frozen(s: Any) -> Evidence:
+    """Fraction of clustered pairs at β = C n², from i.i.d. uniform tokens."""
+    observed = p_clustered.at(delta=s.delta)
+    run = ensemble(
+        SelfAttention(s.factor * s.n**2),
+        uniform_law(s.d, s.n),
+        runs=s.runs,
+        key=jax.random.key(s.seed),
+        times=_times(s),
+        record=observed,
+    )
+    mean, error = mean_and_error(run[observed.name])
+    values = {"fraction": mean[-1], "late_change": mean[-1] - mean[len(mean) // 2]}
+    return Evidence(
+        values,
+        {"fraction": error[-1]},
+        curves=(Curve(f"β={s.factor * s.n**2:g}", _times(s), mean, error),),
+        runs=(run,),
+    )
+
+
+def predict_frozen(s: Any) -> Evidence:
+    """One, if the run outlasts the escape of an antipodal pair, e^{2β}/2; else the run cannot tell."""
+    escape = float(np.log(1 / s.delta) / antipodal_escape_rate(s.factor * s.n**2))
+    told = s.until > s.patience * escape
+    line = Curve("one cluster", [s.until * 1e-2, s.until], [1.0, 1.0])
+    return Evidence(
+        {"fraction": 1.0 if told else None, "late_change": 0.0},
+        curves=(line,),
+        source="theorem; decided only after e^{2β}",
+    )
+
+
+claim(
+    "clustering/OP-03",
+    PERSPECTIVE,
+    "one cluster for β ≥ C(d)n² (times exponential in β)",
+    "For β ≥ C(d)·n² tokens of SA converge to one point from almost every start.",
+    models=("sa",),
+    quick={
+        "n": 4,
+        "d": 3,
+        "factor": 1.0,
+        "delta": 1e-3,
+        "runs": 128,
+        "until": 1000.0,
+        "records": 25,
+        "patience": 3.0,
+        "seed": 20,
+    },
+    full={"runs": 1024, "until": 10000.0},
+    within={
+        "fraction": standard_errors(4.0, "standard error over runs; fixed seed"),
+        "late_change": absolute(0.1, "growth over the second half of a logarithmic time axis; a plateau has little"),
+    },
+    simulate=simulate_frozen,
+    predict=predict_frozen,
+    expected="inconclusive",
+    axes=Axes("depth-time t", "P(u₁₂ ≤ δ)", x_scale="log"),
+    note="Merging takes times up to e^{2β}/2, some 4·10¹³ at n=4, C=1: no honest simulation reaches it, and what is seen is the "
+    "plateau. Lower `factor` to decide the claim at smaller β.",
+)

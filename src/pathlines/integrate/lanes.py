@@ -1,0 +1,119 @@
+"""Many runs in one compiled program: lanes side by side, groups of lanes in chunks, chunks on all cores."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, positive_integer
+from pathlines.foundation.progress import Progress
+from pathlines.integrate.advance import OK, Controls, Program, advance, fresh_carry
+from pathlines.integrate.flow import chosen_method
+from pathlines.integrate.observe import Observable
+from pathlines.model.base import Model
+
+LANE_WORK = 1 << 15
+"""Pairs × width a lane group holds: enough to fill vector units, small enough to stay in cache."""
+
+
+class Lanes(eqx.Module):
+    """What all runs of a batch share."""
+
+    program: Program = eqx.field(static=True)
+    pieces: tuple[tuple[int, int, float], ...] = eqx.field(static=True)
+    grid: Array
+    rtol: Array
+    atol: Array
+    step: Array
+    max_steps: Array
+
+
+def shared_settings(
+    model: Model,
+    tokens: Array,
+    grid: np.ndarray,
+    chosen: tuple[Observable, ...],
+    method: str,
+    rtol: float,
+    atol: float | None,
+    step: float | None,
+    max_steps: int,
+) -> Lanes:
+    """Check the numbers of a batch against one example of its models and starts."""
+    number = lambda x: jnp.asarray(x, tokens.dtype)  # noqa: E731
+    rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
+    program = Program(chosen_method(method, step, model), chosen, adaptive=step is None)
+    steps = jnp.asarray(positive_integer("max_steps", max_steps))
+    floor = rtol if atol is None else finite_number("atol", atol, low=0.0)
+    pieces = _pieces(model, tokens, grid)
+    return Lanes(program, pieces, number(grid), number(rtol), number(floor), number(step or -1.0), steps)
+
+
+def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, int, float], ...]:
+    """(first, last, end) index ranges of the recorded times between the jumps of the drift."""
+    limit, why = model.horizon(tokens)
+    if limit < grid[-1]:
+        raise ArgumentError(f"Argument `until` must be below {limit:.4g} in an ensemble ({why}); use flow().")
+    ends = sorted({b for b in model.breakpoints if 0 < b < grid[-1]} | {float(grid[-1])})
+    cuts = [0, *(int(np.searchsorted(grid, e, side="right")) for e in ends)]
+    return tuple(zip(cuts[:-1], cuts[1:], ends, strict=True))
+
+
+def one_run(lanes: Lanes, model: Model, tokens: Array) -> tuple[Array, tuple[Array, ...]]:
+    """(finished, records) of one lane; records that were not reached are NaN."""
+    state = model.initial(tokens)
+    carry = fresh_carry(lanes.program, state, 0.0, 0.0)._replace(h=lanes.step)
+    parts = []
+    for low, high, end in lanes.pieces:
+        last = jnp.asarray(end, lanes.grid.dtype)
+        controls = Controls(lanes.rtol, lanes.atol, last, lanes.max_steps, jnp.asarray(True))
+        times = jnp.append(lanes.grid[low:high], last)
+        carry, reached, records = advance(lanes.program, model, state, carry, times, controls)
+        parts.append([x[:-1] for x in (reached, *records)])
+    reached, *columns = (jnp.concatenate(x) for x in zip(*parts, strict=True))
+    blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (c.ndim - 1)), c, jnp.nan) for c in columns)
+    return (carry.status == OK) & jnp.all(reached), blank
+
+
+def lane_count(n: int, d: int) -> int:
+    """Runs a lane group: fixed by the problem alone, so that chunking changes no bit of a result."""
+    return int(np.clip(LANE_WORK // (n * max(n, d)), 1, 256))
+
+
+def in_chunks(
+    work: Callable[[np.ndarray], tuple[Any, tuple[Any, ...]]], count: int, lanes: int, groups: int, show: bool | None
+) -> list[np.ndarray]:
+    """Run jobs 0..count-1 as (groups, lanes) index blocks, the last one padded; records of all jobs in order."""
+    size = lanes * min(groups, -(-count // lanes))
+    columns: list[np.ndarray] = []
+    failed = 0
+
+    def block(start: int) -> tuple[int, np.ndarray, list[np.ndarray]]:
+        indices = np.minimum(np.arange(start, start + size), count - 1).reshape(-1, lanes)
+        ok, records = work(indices)
+        mine = min(size, count - start)
+        return (
+            start,
+            np.asarray(ok).reshape(-1)[:mine],
+            [np.asarray(r).reshape(size, *r.shape[2:])[:mine] for r in records],
+        )
+
+    with Progress(f"{count} runs", count, show=show) as bar, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for start, ok, records in pool.map(block, range(0, count, size)):
+            columns = columns or [np.empty((count, *r.shape[1:]), r.dtype) for r in records]
+            for column, record in zip(columns, records, strict=True):
+                column[start : start + len(ok)] = record
+            failed += int(np.sum(~ok))
+            bar.update(start + len(ok))
+    if failed:
+        text = f"{failed} of {count} runs stalled or diverged; their later records are NaN."
+        warnings.warn(text, PathlinesWarning, stacklevel=4)
+    return columns

@@ -1,0 +1,65 @@
+"""Every claim, at quick size, has the verdict we stand behind."""
+
+import pytest
+
+from pathlines.claim import CLAIMS, Evidence, absolute, evaluate, exactly
+from pathlines.claim.base import Claim
+from pathlines.foundation.papers import PERSPECTIVE
+
+ROWS = {f"clustering/CL-{i:02d}" for i in range(1, 49)}
+
+
+def test_every_row_of_the_clustering_table_is_a_claim():
+    assert set(CLAIMS) >= ROWS
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_quick_verdict(name):
+    outcome = evaluate(CLAIMS[name])
+    assert outcome.verdict == outcome.expected_verdict, [
+        (c.quantity, c.verdict, c.error, c.tolerance) for c in outcome.checks
+    ]
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_claims_are_complete(name):
+    claim = CLAIMS[name]
+    assert claim.statement
+    assert claim.label
+    assert all(t.reason for t in claim.within.values())
+    assert set(claim.full) <= set(claim.quick)
+    if claim.expected == "refuted":
+        assert claim.corrected_by in list(CLAIMS)
+        assert CLAIMS[claim.corrected_by].expected == "holds"
+
+
+def made(measured, expected, tolerance, uncertainty=0.0):
+    return Claim(
+        "x/y", PERSPECTIVE, "l", "s", (), {}, {}, {"q": tolerance},
+        lambda s: Evidence({"q": measured}, {"q": uncertainty}), lambda s: Evidence({"q": expected}),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected", "verdict"),
+    [
+        (1.0, 1.05, "holds"),
+        (1.0, 1.2, "refuted"),
+        (1.0, None, "inconclusive"),
+        (float("nan"), 1.0, "inconclusive"),
+        ([1.0, 2.0], [1.0, 2.5], "refuted"),
+    ],
+)
+def test_verdicts(measured, expected, verdict):
+    assert evaluate(made(measured, expected, absolute(0.1, "r"))).verdict == verdict
+
+
+def test_headline_is_the_worst_entry():
+    outcome = evaluate(made([1.0, 2.0, 3.0], [1.01, 2.05, 3.0], absolute(0.1, "r")))
+    assert (outcome.measured, outcome.expected) == (2.0, 2.05)
+    assert outcome.error == pytest.approx(0.05)
+
+
+def test_exact_counts():
+    assert evaluate(made(4, 4, exactly("count"))).verdict == "holds"
+    assert evaluate(made(4, 3, exactly("count"))).verdict == "refuted"

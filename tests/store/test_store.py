@@ -1,0 +1,73 @@
+"""Results survive, are never half written and never trusted blindly."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pathlines as pl
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
+from pathlines.store import Store, address
+from pathlines.store.results import bytes_dataset, dataset_bytes
+
+DATA = xr.Dataset({"p": (("beta", "time"), np.arange(6.0).reshape(2, 3))}, attrs={"n": 3})
+
+
+def test_round_trip(tmp_path):
+    store = Store(tmp_path)
+    store.put("a", DATA)
+    xr.testing.assert_equal(store.get("a"), DATA)
+    assert store.get("b") is None
+    assert not list(tmp_path.glob(".writing-*"))
+
+
+def test_documents_round_trip(tmp_path):
+    store = Store(tmp_path)
+    store.put("doc", bytes_dataset(b'{"a": 1}'))
+    assert dataset_bytes(store.get("doc")) == b'{"a": 1}'
+
+
+@pytest.mark.parametrize("damage", ["truncated", "garbage", "altered"])
+def test_damaged_files_are_recomputed_with_a_warning(tmp_path, damage):
+    store = Store(tmp_path)
+    path = store.put("a", DATA)
+    if damage == "altered":
+        changed = xr.load_dataset(path, engine="h5netcdf")
+        changed["p"][0, 0] = 99.0
+        changed.to_netcdf(path, engine="h5netcdf")
+    else:
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"not a result")
+    with pytest.warns(PathlinesWarning, match="not trusted"):
+        assert store.get("a") is None
+
+
+def test_unwritable_folder_is_an_error_with_the_remedy(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(StoreError, match="PATHLINES_STORE"):
+        Store(blocked / "store").put("a", DATA)
+
+
+def test_address_depends_on_setting_and_kind_only():
+    assert address("claim", {"a": 1, "b": 2}) == address("claim", {"b": 2, "a": 1})
+    assert address("claim", {"a": 1}) != address("claim", {"a": 2})
+    assert address("claim", {"a": 1}) != address("run", {"a": 1})
+
+
+def test_saved_run_opens_again(tmp_path):
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record=["energy", "leaders"])
+    path = pl.save_run(run, tmp_path / "run.nc")
+    again = pl.open_run(path)
+    np.testing.assert_array_equal(again["energy"].values, run["energy"].values)
+    assert again.certificates == run.certificates
+    assert again.outcome == "completed"
+    assert again.setting["model"]["beta"] == 2.0
+
+
+def test_opening_something_else_is_an_error(tmp_path):
+    (tmp_path / "x.nc").write_bytes(b"hello")
+    with pytest.raises(ArgumentError, match="not a Pathlines run"):
+        pl.open_run(tmp_path / "x.nc")
+    Store(tmp_path).put("phase", DATA)
+    with pytest.raises(ArgumentError, match="not a Pathlines run"):
+        pl.open_run(tmp_path / "phase.nc")
