@@ -90,7 +90,7 @@ def test_bad_input():
         layers(CircleAttention(2.0), Sphere(2).sines(4), depth=1, record=u_mean)
 
 
-def test_layers_run_under_jit_with_keys_of_any_kind():
+def test_the_start_may_be_any_array():
     """The start may be any array: NumPy, JAX, a list."""
     x = Sphere(3).uniform(jax.random.key(1), 4)
     runs = [layers(SelfAttention(1.0), y, depth=2)["tokens"].values for y in (x, np.asarray(x), np.asarray(x).tolist())]

@@ -56,7 +56,7 @@ def _nearness(depth: np.ndarray) -> np.ndarray:
 
 
 def draw_points(
-    axes: Axes, view: View, points: Any, colour: Any, size: float = 16.0, nearness: Any = None, **kwargs: Any
+    axes: Axes, view: View, points: Any, colour: Any, size: Any = 16.0, nearness: Any = None, **kwargs: Any
 ) -> None:
     """Points, far ones smaller and paler, near ones on top with a thin white rim."""
     flat, depth = view.project(points)
@@ -64,7 +64,8 @@ def draw_points(
     order = np.argsort(depth)
     inks = np.broadcast_to(faded(colour, near), (len(flat), 4))
     style = {"linewidths": 0.35, "edgecolors": PAPER, "zorder": 4, **kwargs}
-    axes.scatter(*flat[order].T, s=size * (0.55 + 0.45 * near[order]), c=inks[order], **style)
+    areas = np.broadcast_to(size * (0.55 + 0.45 * near), len(flat))
+    axes.scatter(*flat[order].T, s=areas[order], c=inks[order], **style)
 
 
 def draw_paths(
@@ -114,7 +115,7 @@ def draw_sphere(axes: Axes, view: View, meridians: int = 12, parallels: int = 5)
     axes.set_axis_off()
 
 
-def draw_on_sphere(axes: Axes, view: View, points: Any, colour: Any, size: float = 16.0, **kwargs: Any) -> None:
+def draw_on_sphere(axes: Axes, view: View, points: Any, colour: Any, size: Any = 16.0, **kwargs: Any) -> None:
     """Unit vectors on ``draw_sphere``: the back ones seen through it, pale and small."""
     depth = view.project(points)[1]
     draw_points(axes, view, points, colour, size, nearness=0.15 + 0.85 * np.clip(2.5 * depth + 0.35, 0, 1), **kwargs)

@@ -15,18 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.tolerance import absolute, at_least, at_most, exactly, relative, standard_errors
+from pathlines.claim.tolerance import at_least, at_most, exactly, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
-from pathlines.integrate import Run, ensemble, flow
+from pathlines.integrate import ensemble, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.clusters import consensus_rate
 from pathlines.limit.cone import cone_residual, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
-from pathlines.observable.analysis import decay_rate, mean_and_error
+from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.clusters import cluster_count
-from pathlines.observable.pairs import diameter, p_clustered
-from pathlines.weights import Fixed
+from pathlines.observable.pairs import p_clustered
 
 
 def half_sphere(seed: int, n: int, d: int, lift: float = 1.0) -> jax.Array:
@@ -70,8 +68,8 @@ claim(
     "clustering/CL-13",
     PERSPECTIVE,
     "cone collapse",
-    "If all tokens start in an open hemisphere ⟨x,w⟩ > 0, minᵢ⟨xᵢ(t),w⟩ never decreases, and the tokens never leave the cone "
-    "spanned by the initial ones.",
+    "If all tokens start in an open hemisphere ⟨x,w⟩ > 0, minᵢ⟨xᵢ(t),w⟩ never decreases, and the tokens never leave "
+    "the cone spanned by the initial ones.",
     models=("sa", "usa"),
     quick={"n": 12, "d": 4, "beta": 4.0, "seed": 4, "kind": "sa", "until": 20.0, "records": 41, "rtol": 1e-12},
     full={"n": 40, "d": 6, "until": 60.0, "records": 241},
@@ -83,180 +81,6 @@ claim(
     simulate=simulate_cone,
     predict=predict_cone,
     axes=Axes("depth-time t", "minᵢ⟨xᵢ,w⟩"),
-)
-
-
-# --- CL-14, CL-15, ER-12, OP-05: the late rate
-
-
-def _late_rate(model: SelfAttention, start: jax.Array, until: float, s: Any) -> tuple[float, Run]:
-    """Slope of ln(diameter) in the window low < diameter < high."""
-    times = np.linspace(0.0, until, s.records)
-    run = flow(model, start, times=times, record=diameter, method="dop853", rtol=s.rtol, atol=s.atol, form="tokens")
-    return decay_rate(run.time, run["diameter"].values, s.low, s.high), run
-
-
-def _random_scores(seed: int, d: int) -> dict[str, np.ndarray]:
-    """Gaussian Q, K with <Qx, Ky> of order one."""
-    query, key = jax.random.normal(jax.random.key(seed), (2, d, d)) / np.sqrt(d)
-    return {"query": np.asarray(query), "key": np.asarray(key)}
-
-
-def _models(s: Any) -> list[tuple[str, SelfAttention, int, int]]:
-    """(label, model, n, d): each case with Q = K = I, and the first cases with random Q, K as well."""
-    found = [(f"n={n} d={d} β={b:g}", MODELS[s.kind].build(b), n, d) for n, d, b in s.cases]
-    for n, d, b in s.cases[: s.random_scores]:
-        weights = Fixed(np.eye(d), **_random_scores(s.seed, d))
-        found.append((f"n={n} d={d} β={b:g}, random Q, K", SelfAttention(b, weights=weights), n, d))
-    return found
-
-
-def _late_rates(s: Any) -> tuple[list[float], tuple[Curve, ...], tuple[Run, ...]]:
-    rates, curves, runs = [], [], []
-    for label, model, n, d in _models(s):
-        clock = float(np.exp(-model.beta)) if s.kind == "usa" else 1.0
-        rate, run = _late_rate(model, half_sphere(s.seed, n, d, s.lift), s.until * clock, s)
-        rates.append(rate * clock)
-        keep = run["diameter"].values > s.low
-        curves.append(Curve(label, run.time[keep] / clock, run["diameter"].values[keep]))
-        runs.append(run)
-    return rates, tuple(curves), tuple(runs)
-
-
-def simulate_rate(s: Any) -> Evidence:
-    """The decay rate of the diameter, in units of e^β for USA."""
-    rates, curves, runs = _late_rates(s)
-    return Evidence({"late_rate": rates}, curves=curves, runs=runs)
-
-
-def predict_rate(s: Any) -> Evidence:
-    """One, in the clock of the model (e^β/e^β for USA)."""
-    betas = np.array([b for _, _, b in s.cases] + [b for _, _, b in s.cases[: s.random_scores]])
-    clock = np.exp(-betas) if s.kind == "usa" else 1.0
-    times = np.linspace(0.5 * s.until, s.until, 50)
-    line = Curve("e^{−t}", times, s.high * np.exp(-(times - times[0])))
-    return Evidence({"late_rate": consensus_rate(betas, s.kind) * clock}, curves=(line,))
-
-
-_WINDOW = {
-    "seed": 6,
-    "lift": 1.5,
-    "until": 30.0,
-    "records": 241,
-    "low": 1e-8,
-    "high": 1e-4,
-    "rtol": 1e-12,
-    "atol": 1e-15,
-}
-_RATE_AXES = Axes("depth-time t", "diameter", y_scale="log")
-_RATE_REASON = "curvature of ln(diameter) inside the window, of the order of the largest diameter in it squared"
-
-claim(
-    "clustering/CL-14",
-    PERSPECTIVE,
-    "late rate of SA (derived)",
-    "From a start in a hemisphere, differences between tokens of SA with V=I decay at rate exactly 1 at late times, for "
-    "every β, n, d, Q, K.",
-    models=("sa",),
-    quick={"kind": "sa", "cases": [[10, 3, 1.0], [10, 3, 5.0]], "random_scores": 1, **_WINDOW},
-    full={
-        "cases": [[10, 3, 1.0], [10, 3, 5.0], [20, 6, 2.0], [8, 12, 8.0]],
-        "random_scores": 4,
-        "until": 60.0,
-        "records": 961,
-    },
-    within={"late_rate": relative(1e-5, _RATE_REASON)},
-    simulate=simulate_rate,
-    predict=predict_rate,
-    axes=_RATE_AXES,
-)
-
-claim(
-    "clustering/CL-15",
-    PERSPECTIVE,
-    "late rate of USA (derived)",
-    "From a start in a hemisphere, differences between tokens of USA decay at rate e^β at late times.",
-    models=("usa",),
-    quick={"kind": "usa", "cases": [[10, 3, 2.0], [10, 3, 1.0]], "random_scores": 0, **_WINDOW},
-    within={"late_rate": relative(1e-5, _RATE_REASON)},
-    simulate=simulate_rate,
-    predict=predict_rate,
-    axes=Axes("e^β t", "diameter", y_scale="log"),
-    note="Rates are in units of e^β.",
-)
-
-
-def predict_printed_rate(s: Any) -> Evidence:
-    """The constant of the exponential bound in the proof, 1/(2n e^{2β})."""
-    cases = s.cases + s.cases[: s.random_scores]
-    rates = np.array([1 / (2 * n * np.exp(2 * b)) for n, _, b in cases])
-    times = np.linspace(0.0, s.until, 50)
-    return Evidence({"late_rate": rates}, curves=(Curve("e^{−t/(2ne^{2β})}", times, np.exp(-rates[0] * times)),))
-
-
-claim(
-    "clustering/ER-12",
-    PERSPECTIVE,
-    "rate in the proof of cone collapse, read as the rate",
-    "From a start in a hemisphere, tokens of SA approach their common limit at rate 1/(2ne^{2β}).",
-    models=("sa",),
-    quick={"kind": "sa", "cases": [[10, 3, 1.0]], "random_scores": 0, **_WINDOW},
-    within={"late_rate": relative(0.1, "a rate would be measured to 1e-5; ten percent is generous")},
-    simulate=simulate_rate,
-    predict=predict_printed_rate,
-    expected="refuted",
-    corrected_by="clustering/CL-14",
-    axes=_RATE_AXES,
-    note="The constant is a valid lower bound on the rate, off by a factor 2ne^{2β}.",
-)
-
-
-def simulate_heads(s: Any) -> Evidence:
-    """H heads with their own Gaussian Q_h, K_h and V_h = I/H, from a hemisphere."""
-    shape = (2, s.heads, s.d, s.d)
-    query, key = np.asarray(jax.random.normal(jax.random.key(s.seed), shape)) / np.sqrt(s.d)
-    value = np.broadcast_to(np.eye(s.d) / s.heads, (s.heads, s.d, s.d))
-    rates, drops, curves, runs = [], [], [], []
-    for beta in s.betas:
-        model = SelfAttention(beta, weights=Fixed(value, query, key))
-        times = np.linspace(0.0, s.until, s.records)
-        start = half_sphere(s.seed, s.n, s.d, s.lift)
-        record = (diameter, positions)
-        run = flow(model, start, times=times, record=record, method="dop853", rtol=s.rtol, atol=s.atol)
-        width = run["diameter"].values
-        rates.append(decay_rate(times, width, s.low, s.high))
-        drops.append(float(np.max(-np.diff(np.min(run["tokens"].values[..., 0], axis=1)))))
-        curves.append(Curve(f"H={s.heads} β={beta:g}", times[width > s.low], width[width > s.low]))
-        runs.append(run)
-    return Evidence({"late_rate": rates, "largest_decrease": drops}, curves=tuple(curves), runs=tuple(runs))
-
-
-def predict_heads(s: Any) -> Evidence:
-    """One head's answers."""
-    times = np.linspace(0.5 * s.until, s.until, 50)
-    line = Curve("e^{−t}", times, s.high * np.exp(-(times - times[0])))
-    count = len(s.betas)
-    return Evidence({"late_rate": np.ones(count), "largest_decrease": np.zeros(count)}, curves=(line,))
-
-
-claim(
-    "clustering/OP-05",
-    PERSPECTIVE,
-    "cone collapse with several heads (open)",
-    "With H heads of arbitrary Q_h, K_h and V_h = I/H, tokens that start in the hemisphere ⟨x,e₁⟩ > 0 stay there with "
-    "minᵢ⟨xᵢ,e₁⟩ non-decreasing, and differences decay at late rate exactly 1.",
-    models=("sa",),
-    quick={"n": 10, "d": 3, "heads": 4, "betas": [1.0, 3.0], **_WINDOW},
-    full={"n": 20, "d": 6, "heads": 8, "betas": [0.5, 1.0, 2.0, 4.0]},
-    within={
-        "late_rate": relative(1e-5, _RATE_REASON),
-        "largest_decrease": at_most("solver tolerance 1e-12", slack=1e-12),
-    },
-    simulate=simulate_heads,
-    predict=predict_heads,
-    axes=_RATE_AXES,
-    note="Not in the literature's theorems; the proof for one head carries over because Σ_h V_h = I keeps every pull in the "
-    "cone of the tokens.",
 )
 
 
@@ -285,7 +109,8 @@ def _dims(s: Any) -> list[int]:
 
 def _by_size(s: Any, d: int, values: Any) -> tuple[np.ndarray, np.ndarray]:
     """(n, value) of the sizes with that d, sorted by n."""
-    return tuple(np.array(sorted((n, v) for (n, e), v in zip(s.sizes, values, strict=True) if e == d)).T)  # type: ignore[return-value]
+    rows = np.array(sorted((n, v) for (n, e), v in zip(s.sizes, values, strict=True) if e == d))
+    return rows[:, 0], rows[:, 1]
 
 
 def _binomial(p: np.ndarray, draws: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """β = 0 and near it: a conformal flow with conserved cross-ratios, and the first-order response to β.
 
-At β = 0 SA and USA are x_i' = P_{x_i} x̄ (A mathematical perspective on Transformers, arXiv:2312.10794): all tokens feel one
-pull, so u_ij u_kl/(u_ik u_jl) with u_ij = 1-<x_i,x_j> is constant for any four of them (derived).
+At β = 0 SA and USA are x_i' = P_{x_i} x̄ (A mathematical perspective on Transformers, arXiv:2312.10794): all tokens
+feel one pull, so u_ij u_kl/(u_ik u_jl) with u_ij = 1-<x_i,x_j> is constant for any four of them (derived).
 """
 
 from __future__ import annotations

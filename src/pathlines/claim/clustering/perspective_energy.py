@@ -1,7 +1,7 @@
 """The interaction energy of A mathematical perspective on Transformers (arXiv:2312.10794): identity, range, limits.
 
-E_β = (1/2βn²) Σ_ij e^{β<x_i,x_j>} grows along SA and USA: dE/dt = (1/n) Σ_i Z_i |x_i'|² with Z_i = (1/n) Σ_j e^{β<x_i,x_j>}
-for SA and Z_i = 1 for USA.
+E_β = (1/2βn²) Σ_ij e^{β<x_i,x_j>} grows along SA and USA: dE/dt = (1/n) Σ_i Z_i |x_i'|², with
+Z_i = (1/n) Σ_j e^{β<x_i,x_j>} for SA and Z_i = 1 for USA.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ claim(
 # --- CL-04: no identity for generic weights
 
 
-def _matrices(s: Any) -> dict[str, np.ndarray]:
+def _matrices(s: Any) -> dict[str, Any]:
     """The deterministic Q, K and V = I + perturbation of the reference trajectories."""
     query, key, value = (sines(s.d, s.d, *numbers) for numbers in (s.query, s.key, s.value))
     return {"query": query, "key": key, "value": value + np.eye(s.d)}
@@ -218,7 +218,7 @@ def simulate_generic(s: Any) -> Evidence:
     return Evidence({"residual": residual[-1]}, curves=(Curve("E(t) − E(0) − ∫D", times, residual),), runs=(run,))
 
 
-def _mismatch(x: np.ndarray, beta: float, weights: dict[str, np.ndarray]) -> float:
+def _mismatch(x: np.ndarray, beta: float, weights: dict[str, Any]) -> float:
     """dE/dt - D = n⁻¹ Σ_i Z_i <x_i', y_i - x_i'>, y_i the velocity that Q = K = V = I would give."""
     moved, plain = direct.velocity(x, beta, **weights), direct.velocity(x, beta)
     weight = np.mean(np.exp(beta * x @ x.T), axis=1)
@@ -258,96 +258,6 @@ claim(
     simulate=simulate_generic,
     predict=predict_generic,
     axes=Axes("depth-time t", "E(t) − E(0) − ∫D"),
-    note="query, key, value are (a,b,c) of sin(ai+bj+cij); the identity is added to V. The residual is absolute, not in "
-    "units of E_max.",
-)
-
-
-# --- ER-11: the energy at β = 0
-
-
-def _small_betas(s: Any) -> np.ndarray:
-    return np.asarray(sorted(s.betas, reverse=True), float)
-
-
-def _energy_at(beta: float, x: jax.Array) -> float:
-    """The engine's E_β of given tokens."""
-    return float(energy(Snapshot(SelfAttention(beta), x, jnp.zeros(()), x)))
-
-
-def simulate_printed_limit(s: Any) -> Evidence:
-    """E_β as printed, for β going to zero."""
-    x, betas = Sphere(s.d).sines(s.n), _small_betas(s)
-    heights = np.array([_energy_at(b, x) for b in betas])
-    return Evidence({"energy": heights[-1]}, curves=(Curve("E_β", betas, heights),))
-
-
-def _half_mean_square(s: Any) -> float:
-    x = sines(s.n, s.d)
-    mean = np.mean(x / np.linalg.norm(x, axis=1, keepdims=True), axis=0)
-    return float(mean @ mean / 2)
-
-
-def predict_printed_limit(s: Any) -> Evidence:
-    """The energy whose gradient flow is the β = 0 dynamics."""
-    height = _half_mean_square(s)
-    return Evidence({"energy": height}, curves=(Curve("½|x̄|²", _small_betas(s), np.full(len(s.betas), height)),))
-
-
-_SMALL = {"n": 8, "d": 3, "betas": [0.1, 0.01, 0.001, 0.0001]}
-_SMALL_AXES = Axes("β", "energy", x_scale="log", y_scale="log")
-
-claim(
-    "clustering/ER-11",
-    PERSPECTIVE,
-    "interaction energy read at β = 0",
-    "The energy E_β = (2β)⁻¹∬e^{β⟨x,y⟩} tends, as β → 0, to the energy ½|x̄|² of the β = 0 flow.",
-    models=("sa", "usa"),
-    quick=_SMALL,
-    within={
-        "energy": absolute(0.1, "the remainder is below βe^β/4 if the limit exists, and every overlap is at most 1")
-    },
-    simulate=simulate_printed_limit,
-    predict=predict_printed_limit,
-    expected="refuted",
-    corrected_by="clustering/ER-11b",
-    axes=_SMALL_AXES,
-    note="E_β diverges like 1/(2β).",
-)
-
-
-def simulate_limit(s: Any) -> Evidence:
-    """How far E_β - 1/(2β) is from the engine's energy at β = 0."""
-    x, betas = Sphere(s.d).sines(s.n), _small_betas(s)
-    at_zero = _energy_at(0.0, x)
-    excess = np.array([_energy_at(b, x) - 1 / (2 * b) - at_zero for b in betas])
-    values = {"energy_at_zero": at_zero, "excess": excess}
-    return Evidence(values, curves=(Curve("E_β − 1/(2β) − ½|x̄|²", betas, excess),))
-
-
-def predict_limit(s: Any) -> Evidence:
-    """½|x̄|², and Taylor's remainder (e^{βg} - 1 - βg)/(2β) ≤ (β/4) g² e^β."""
-    x = sines(s.n, s.d)
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    betas = _small_betas(s)
-    bound = betas / 4 * np.exp(betas) * np.mean((x @ x.T) ** 2)
-    curves = (Curve("(β/4) e^β mean g²", betas, bound),)
-    return Evidence({"energy_at_zero": _half_mean_square(s), "excess": bound}, curves=curves)
-
-
-claim(
-    "clustering/ER-11b",
-    PERSPECTIVE,
-    "interaction energy at β = 0 (derived)",
-    "E_β = 1/(2β) + ½|x̄|² + r with 0 ≤ r ≤ (β/4)e^β·mean g²: what is left at β = 0 once the constant 1/(2β) is taken away is "
-    "½|x̄|², the energy of the β = 0 flow.",
-    models=("sa", "usa"),
-    quick=_SMALL,
-    within={
-        "energy_at_zero": absolute(1e-14, "rounding"),
-        "excess": at_most("rounding of 1/(2β) at the smallest β", slack=1e-11),
-    },
-    simulate=simulate_limit,
-    predict=predict_limit,
-    axes=_SMALL_AXES,
+    note="query, key, value are (a,b,c) of sin(ai+bj+cij); the identity is added to V. The residual is absolute, not "
+    "in units of E_max.",
 )

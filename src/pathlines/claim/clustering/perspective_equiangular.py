@@ -1,7 +1,7 @@
 """Equiangular starts: particles against the scalar equation, and the closed form t(ρ) against quadrature.
 
-From <x_i,x_j> = ρ0 for all i ≠ j the overlap stays common (A mathematical perspective on Transformers, arXiv:2312.10794):
-ρ' = 2(1-ρ)(1+(n-1)ρ)/(e^{β(1-ρ)}+n-1) for SA, ρ' = (2/n) e^{βρ} (1-ρ)(1+(n-1)ρ) for USA.
+From <x_i,x_j> = ρ0 for all i ≠ j the overlap stays common (A mathematical perspective on Transformers,
+arXiv:2312.10794): ρ' = 2(1-ρ)(1+(n-1)ρ)/(e^{β(1-ρ)}+n-1) for SA, ρ' = (2/n) e^{βρ} (1-ρ)(1+(n-1)ρ) for USA.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """High dimension: i.i.d. uniform tokens follow the equiangular solution γ_β(t), up to d^{-1/2}.
 
-In dimension d ≫ n the overlaps of i.i.d. uniform tokens are d^{-1/2} times independent Gaussians, so that tokens start almost
-orthogonal and <x_i(t),x_j(t)> ≈ γ_β(t) (A mathematical perspective on Transformers, arXiv:2312.10794). Starts are sampled as
-row-normalised Bartlett factors, so d costs nothing.
+In dimension d ≫ n the overlaps of i.i.d. uniform tokens are d^{-1/2} times independent Gaussians, so that tokens start
+almost orthogonal and <x_i(t),x_j(t)> ≈ γ_β(t) (A mathematical perspective on Transformers, arXiv:2312.10794). Starts
+are sampled as row-normalised Bartlett factors, so d costs nothing.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ claim(
     "clustering/CL-21",
     PERSPECTIVE,
     "phase boundary in high dimension",
-    "In high dimension, half of the pairs of i.i.d. uniform tokens are within δ of each other at the time Γ at which the "
-    "equiangular solution γ_β reaches 1−δ.",
+    "In high dimension, half of the pairs of i.i.d. uniform tokens are within δ of each other at the time Γ at which "
+    "the equiangular solution γ_β reaches 1−δ.",
     models=("sa",),
     quick={
         "n": 32,
@@ -170,8 +170,9 @@ claim(
     "clustering/CL-22",
     PERSPECTIVE,
     "distance from the equiangular solution is O(d^{−1/2}) (derived constant)",
-    "For i.i.d. uniform tokens, sup_t max_{i≠j}|⟨xᵢ,xⱼ⟩−γ_β(t)| falls like C(n,β)·d^{−1/2}; C is the mean largest response of the "
-    "linearised Gram flow to independent standard Gaussian overlaps (about 3 at n=16, β=1 and 4.5 at β=4).",
+    "For i.i.d. uniform tokens, sup_t max_{i≠j}|⟨xᵢ,xⱼ⟩−γ_β(t)| falls like C(n,β)·d^{−1/2}; C is the mean largest "
+    "response of the linearised Gram flow to independent standard Gaussian overlaps (about 3 at n=16, β=1 and 4.5 at "
+    "β=4).",
     models=("sa",),
     quick={
         "n": 16,
@@ -231,6 +232,6 @@ claim(
     expected="refuted",
     corrected_by="clustering/CL-22",
     axes=Axes("depth-time t", "max|⟨xᵢ,xⱼ⟩−γ_β|", y_scale="log"),
-    note="The bound is true but is below 2 only for t < ln(d/ln d)/(20 max(1,β) n), and for it to last until Γ the dimension would "
-    "have to exceed e^{20 max(1,β) n Γ}.",
+    note="The bound is true but is below 2 only for t < ln(d/ln d)/(20 max(1,β) n), and for it to last until Γ the "
+    "dimension would have to exceed e^{20 max(1,β) n Γ}.",
 )

@@ -1,7 +1,8 @@
-"""The fraction of clustered pairs against depth: the phase diagrams of A mathematical perspective on Transformers (arXiv:2312.10794).
+"""Phase diagrams: the fraction of clustered pairs against depth.
 
-P(u_12 ≤ δ), u = 1-<x_1,x_2>, for n i.i.d. uniform tokens under SA: one cluster in the end for d ≥ 3 (every β) and for d = 2,
-β ≤ 1; for larger β in low dimension a plateau of several clusters first, long compared with the times shown.
+P(u_12 ≤ δ), u = 1-<x_1,x_2>, for n i.i.d. uniform tokens under SA (A mathematical perspective on Transformers,
+arXiv:2312.10794): one cluster in the end for d ≥ 3 (every β) and for d = 2, β ≤ 1; for larger β in low dimension a
+plateau of several clusters first, long compared with the times shown.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ REFERENCE: dict[tuple[int, float], tuple[list[float], list[float], list[float]]]
     (8, 9.0): (_TO_30, [0.017, 0.046, 0.091, 0.136, 0.164, 0.198], [0.010] * 6),
     (3, 4.0): (_TO_30, [0.156, 0.349, 0.459, 0.520, 0.552, 0.583], [0.010] * 6),
 }
-"""(d, β) -> times, fractions and their standard errors at n = 32, δ = 1e-3: 1024 (d = 2) or 512 runs of another implementation."""
+"""(d, β) -> times, fractions, standard errors at n = 32, δ = 1e-3: 1024 (d = 2) or 512 runs of another program."""
 
 
 @cache
@@ -95,14 +96,14 @@ _WITHIN = {
     "fraction": standard_errors(4.0, "standard errors over runs (samples, not pairs), those of the reference included")
 }
 _AXES = Axes("depth-time t", "P(u₁₂ ≤ δ)")
-_NOTE = "Away from the reference setting the expected fractions come from an independent NumPy Monte Carlo of check_runs samples."
+_NOTE = "Away from the reference setting the expected fractions are those of a NumPy Monte Carlo of check_runs samples."
 
 claim(
     "clustering/CL-18",
     PERSPECTIVE,
     "one cluster for d ≥ 3",
-    "For d ≥ 3 and every β, i.i.d. uniform tokens of SA end in one cluster almost surely: at n=32, d=3, β=1 the fraction of "
-    "clustered pairs rises to one as tabulated.",
+    "For d ≥ 3 and every β, i.i.d. uniform tokens of SA end in one cluster almost surely: at n=32, d=3, β=1 the "
+    "fraction of clustered pairs rises to one as tabulated.",
     models=("sa",),
     quick={"pairs": [[3, 1.0]], "times": _TO_20, **_COMMON},
     full={"runs": 512},
@@ -117,8 +118,8 @@ claim(
     "clustering/CL-19",
     PERSPECTIVE,
     "one cluster for d = 2, β ≤ 1",
-    "On the circle and for β ≤ 1, i.i.d. uniform tokens of SA end in one cluster almost surely, later than on the sphere: the "
-    "fraction of clustered pairs at n=32, β=1 is as tabulated.",
+    "On the circle and for β ≤ 1, i.i.d. uniform tokens of SA end in one cluster almost surely, later than on the "
+    "sphere: the fraction of clustered pairs at n=32, β=1 is as tabulated.",
     models=("sa",),
     quick={"pairs": [[2, 1.0]], "times": _TO_30, **_COMMON},
     full={"runs": 1024},
@@ -133,8 +134,8 @@ claim(
     "clustering/CL-20",
     PERSPECTIVE,
     "metastable plateaus at larger β",
-    "At larger β and low dimension the fraction of clustered pairs stays for long times on a plateau well below one: several "
-    "clusters that merge only on times exponentially long in β.",
+    "At larger β and low dimension the fraction of clustered pairs stays for long times on a plateau well below one: "
+    "several clusters that merge only on times exponentially long in β.",
     models=("sa",),
     quick={"pairs": [[2, 4.0], [2, 9.0]], "times": _TO_30, **_COMMON},
     full={"pairs": [[2, 4.0], [2, 9.0], [8, 4.0], [8, 9.0], [3, 4.0]], "runs": 1024},

@@ -1,8 +1,8 @@
 """V = -I: tokens repel, and spread into minimisers of the interaction energy.
 
-A mathematical perspective on Transformers (arXiv:2312.10794) recalls Cohn and Kumar's theorem: a sharp configuration (m
-distinct inner products, and a spherical (2m-1)-design) minimises E_β for every β. With m = 1 these are the antipodal pair
-and the regular simplex.
+A mathematical perspective on Transformers (arXiv:2312.10794) recalls Cohn and Kumar's theorem: a sharp configuration
+(m distinct inner products, and a spherical (2m-1)-design) minimises E_β for every β. With m = 1 these are the antipodal
+pair and the regular simplex.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ claim(
     "clustering/ER-02b",
     PERSPECTIVE,
     "Cohn–Kumar theorem with m ≥ 1",
-    "Sharp configurations have m ≥ 1 distinct inner products: for n ≤ d+1 the repulsive flow reaches the simplex, m = 1, whose "
-    "energy (e^β+(n−1)e^{−β/(n−1)})/(2βn) is the minimum.",
+    "Sharp configurations have m ≥ 1 distinct inner products: for n ≤ d+1 the repulsive flow reaches the simplex, m "
+    "= 1, whose energy (e^β+(n−1)e^{−β/(n−1)})/(2βn) is the minimum.",
     models=("usa",),
     quick=_MINIMISERS,
     full=_MINIMISERS_FULL,

@@ -1,4 +1,4 @@
-"""Is USA a time change of SA? (A mathematical perspective on Transformers, arXiv:2312.10794, where USA is the surrogate.)
+"""Is USA, the surrogate of A mathematical perspective on Transformers (arXiv:2312.10794), a time change of SA?
 
 One orbit is a time change of another exactly when the two velocities are parallel all along it: the angle between the
 velocities of SA and USA at one configuration X, both seen as vectors of R^{nd}, is zero.
@@ -81,8 +81,8 @@ claim(
     expected="refuted",
     corrected_by="clustering/ER-09b",
     axes=Axes("depth-time t", "angle between velocities"),
-    note="For one-parameter families (equiangular starts, two clusters) orbits do coincide; generic orbits do not, and even "
-    "there no clock independent of β exists: SA slows down with β, USA speeds up.",
+    note="For one-parameter families (equiangular starts, two clusters) orbits do coincide; generic orbits do not, "
+    "and even there no clock independent of β exists: SA slows down with β, USA speeds up.",
 )
 
 

@@ -1,7 +1,8 @@
 """The exceptional set: antipodally symmetric starts stay symmetric and never reach one point.
 
-"Almost every" is essential in the convergence theorems of A mathematical perspective on Transformers (arXiv:2312.10794):
-x ↦ -x commutes with the flow, so {±y_i} stays of that form, and an antipodal pair does not move at all.
+"Almost every" is essential in the convergence theorems of A mathematical perspective on Transformers,
+arXiv:2312.10794: x ↦ -x commutes with the flow, so {±y_i} stays of that form, and an antipodal pair
+does not move at all.
 """
 
 from __future__ import annotations
@@ -98,6 +99,6 @@ claim(
     expected="refuted",
     corrected_by="clustering/CL-18",
     axes=Axes("depth-time t", "clusters"),
-    note="Symmetric starts have measure zero. pairs = 1 is the antipodal pair, which is stationary for every β and d. Run far "
-    "longer than (1+e^{2β})/2·ln(1e16) and rounding lets the symmetric state escape.",
+    note="Symmetric starts have measure zero. pairs = 1 is the antipodal pair, which is stationary for every β and "
+    "d. Run far longer than (1+e^{2β})/2·ln(1e16) and rounding lets the symmetric state escape.",
 )

@@ -24,9 +24,9 @@ NAMES = {"goe": "QᵀK = GOE", "product": "QᵀK = GG′", "+score": "V ∝ Qᵀ
     "orthogonal ensemble or a product of two Gaussian matrices, V = ±QᵀK/√(d+1) or positive definite. Tokens that end on "
     "both sides of an eigenvector merge in two groups, so p stops near one half.",
     quick={"cases": [["goe", "+score"], ["goe", "-score"], ["product", "+score"], ["goe", "wishart"]], "n": 16, "d": 8,
-           "frozen": "sample", "period": 1.0, "beta_min": 0.1, "beta_max": 9.0, "betas": 10, "until": 30.0, "times": 60,
+           "frozen": "sample", "period": 1.0, "beta_min": 0.1, "beta_max": 9.0, "betas": 10, "until": 15.0, "times": 60,
            "samples": 16, "delta": 1e-3, "seed": 0},
-    full={"n": 32, "betas": 90, "times": 200, "samples": 256},
+    full={"n": 32, "until": 30.0, "betas": 90, "times": 200, "samples": 256},
 )  # fmt: skip
 def general_weights(s: Any) -> Figure:
     """One panel a law of the weights."""

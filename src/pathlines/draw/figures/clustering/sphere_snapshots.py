@@ -22,35 +22,48 @@ from pathlines.model import SelfAttention
 from pathlines.observable.clusters import cluster_labels
 
 
-def gathering(n: int, d: int, beta: float, times: list[float], frames: int, seed: int, delta: float) -> Run:
-    """SA from n uniform tokens, recorded at ``times`` and on a grid fine enough for trails; clusters at the end."""
-    grid = np.union1d(np.linspace(0, times[-1], frames), times)
+LABELS = cluster_labels.at(delta=1e-2)
+
+
+def gathering(n: int, d: int, beta: float, times: Any, seed: int, record: tuple = ()) -> Run:
+    """SA from n uniform tokens: positions, clusters and what else is asked for, at ``times``."""
     start = Sphere(d).uniform(jax.random.key(seed), n)
-    return flow(SelfAttention(beta), start, times=grid, record=[positions, cluster_labels.at(delta=delta)])
+    return flow(SelfAttention(beta), start, times=times, record=[positions, LABELS, *record])
 
 
 def cluster_inks(run: Run) -> np.ndarray:
     """One colour a token: that of the cluster it is in at the end, the largest cluster first."""
-    (name,) = (str(k) for k in run.data.data_vars if str(k).startswith("cluster_labels"))
-    labels = run[name].values[-1].astype(int)
+    labels = run[LABELS.name].values[-1].astype(int)
     names, sizes = np.unique(labels, return_counts=True)
     rank = {label: i for i, label in enumerate(names[np.argsort(-sizes, kind="stable")])}
     return np.array([to_rgb(COLOURS[rank[label] % len(COLOURS)]) for label in labels])
 
 
+def facing(run: Run, azimuth: float, elevation: float) -> View:
+    """A view turned by ``azimuth`` from the largest final cluster, so that it is on the near side."""
+    labels = run[LABELS.name].values[-1].astype(int)
+    x, y = run["tokens"].values[-1][np.bincount(labels).argmax()][:2]
+    return View(float(np.degrees(np.arctan2(y, x))) + azimuth, elevation)
+
+
 def draw_snapshot(axes: Axes, run: Run, t: float, trail: float, inks: np.ndarray, view: View, size: float) -> None:
-    """Tokens at time t in the colours of their final clusters, with where they were during the last ``trail``."""
+    """Tokens at time t in the colours of their final clusters, with where they were during the last ``trail``.
+
+    The area of a dot grows like the square root of the number of tokens that coincide there.
+    """
     x = run["tokens"].values
     here = int(np.argmin(np.abs(run.time - t)))
     recent = x[(run.time >= t - trail) & (run.time <= run.time[here])]
+    labels = run[LABELS.name].values[here].astype(int)
+    area = size * np.sqrt(np.bincount(labels)[labels])
     if x.shape[2] == 3:
         draw_sphere(axes, view)
         if len(recent) > 1:
             pieces = np.tile(inks, (len(recent) - 1, 1))
             draw_paths(axes, view, recent, _ordered(view, recent, pieces), width=0.6, least=0.12, zorder=3)
-        draw_on_sphere(axes, view, x[here], inks, size)
+        draw_on_sphere(axes, view, x[here], inks, area)
     else:
-        _circle(axes, x[here], recent, inks, size)
+        _circle(axes, x[here], recent, inks, area)
 
 
 def _ordered(view: View, paths: np.ndarray, inks: np.ndarray) -> np.ndarray:
@@ -59,11 +72,11 @@ def _ordered(view: View, paths: np.ndarray, inks: np.ndarray) -> np.ndarray:
     return inks[np.argsort((0.5 * (depth[:-1] + depth[1:])).reshape(-1))]
 
 
-def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, size: float) -> None:
+def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, area: np.ndarray) -> None:
     axes.add_patch(Circle((0, 0), 1.0, facecolor=PANE, edgecolor=MUTED, lw=0.8, zorder=0))
     for i in range(recent.shape[1]):
         axes.plot(*recent[:, i].T, color=inks[i], lw=2.2, alpha=0.3, zorder=2, solid_capstyle="butt")
-    axes.scatter(*x.T, s=size, c=inks, edgecolors="white", linewidths=0.35, zorder=4)
+    axes.scatter(*x.T, s=area, c=inks, edgecolors="white", linewidths=0.35, zorder=4)
     axes.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal")
     axes.set_axis_off()
 
@@ -72,19 +85,19 @@ def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, siz
     "clustering/sphere-snapshots",
     PERSPECTIVE,
     "Self-attention with Q = K = V = I from uniform tokens: straight collapse to one point at β = 1, several clusters "
-    "that outlast the picture at large β. Colours are the clusters at the last time; trails show recent motion; points "
-    "on the far side of the sphere are pale.",
+    "that outlast the picture at large β. Colours are the clusters at the last time, dots grow with the number of tokens "
+    "in them, trails show recent motion, and what is on the far side is pale.",
     quick={"n": 64, "rows": [[3, 1.0], [3, 9.0], [2, 9.0]], "times": [0.0, 1.0, 3.0, 6.0, 15.0], "trail": 1.0,
-           "frames": 151, "delta": 1e-2, "seed": 0, "azimuth": 30.0, "elevation": 22.0},
+           "frames": 151, "seed": 0, "azimuth": 35.0, "elevation": 22.0},
     full={"frames": 601},
 )  # fmt: skip
 def sphere_snapshots(s: Any) -> Figure:
     """One row a setting, one column a time."""
     figure, grid = new_figure(len(s.rows), len(s.times), width=1.75, height=1.9)
-    view = View(s.azimuth, s.elevation)
+    times = np.union1d(np.linspace(0, s.times[-1], s.frames), s.times)
     for panels, (d, beta) in zip(grid, s.rows):
-        run = gathering(s.n, int(d), beta, s.times, s.frames, s.seed, s.delta)
-        inks = cluster_inks(run)
+        run = gathering(s.n, int(d), beta, times, s.seed)
+        inks, view = cluster_inks(run), facing(run, s.azimuth, s.elevation)
         for axes, t in zip(panels, s.times):
             draw_snapshot(axes, run, t, s.trail, inks, view, size=15)
         label = f"d = {d:g}, β = {beta:g}"
