@@ -22,7 +22,9 @@ def scheme(name):
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize(("n", "beta", "overlap", "size", "step"), [(6, 2.0, 0.05, 1.3, 0.25), (4, 0.5, -0.3, 0.8, 0.5)])
+@pytest.mark.parametrize(
+    ("n", "beta", "overlap", "size", "step"), [(6, 2.0, 0.05, 1.3, 0.25), (4, 0.5, -0.3, 0.8, 0.5)]
+)
 def test_layers_vs_discrete_maps(name, n, beta, overlap, size, step):
     depth = 8
     model = NormalisedAttention(beta, scheme(name), magnitudes=size)

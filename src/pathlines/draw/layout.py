@@ -26,7 +26,7 @@ def colour_bar(figure: Figure, mappable: Any, panels: Any, label: str, **kwargs:
     """A thin colour bar with a quiet outline."""
     bar = figure.colorbar(mappable, ax=panels, **{"shrink": 0.9, "aspect": 26, "pad": 0.03, **kwargs})
     bar.set_label(label)
-    bar.outline.set_edgecolor(MUTED)  # type: ignore[operator]
-    bar.outline.set_linewidth(0.6)  # type: ignore[operator]
+    bar.outline.set_edgecolor(MUTED)
+    bar.outline.set_linewidth(0.6)
     bar.ax.tick_params(which="both", color=MUTED, width=0.6)
     return bar

@@ -136,7 +136,7 @@ def draw_box(axes: Axes, view: View, low: Any, high: Any, names: tuple[str, str,
 
 
 def _ticks(low: float, high: float) -> np.ndarray:
-    values = MaxNLocator(4, steps=[1, 2, 4, 5, 10]).tick_values(low, high)
+    values = np.asarray(MaxNLocator(4, steps=[1, 2, 4, 5, 10]).tick_values(low, high))
     slack = 1e-9 * (high - low)
     return values[(values >= low - slack) & (values <= high + slack)]
 

@@ -35,7 +35,8 @@ class Carry(NamedTuple):
 class Controls(NamedTuple):
     """Numbers that change without recompiling.
 
-    Tolerances, end of the smooth piece, steps allowed in this call, whether the slope must be computed anew.
+    Tolerances, end of the smooth piece, steps allowed in this call, whether the slope must be computed anew, whether
+    to pause at a state that is ripe for another form.
     """
 
     rtol: Array
@@ -43,17 +44,21 @@ class Controls(NamedTuple):
     end: Array
     budget: Array
     fresh: Array
+    watch: Array | bool = False
 
 
 @dataclass(frozen=True)
 class Program:
-    """What is compiled: a method, what is recorded, and which time integrals are carried along."""
+    """What is compiled: a method, what is recorded, which time integrals are carried along, whether to watch for a form
+    that keeps more digits.
+    """
 
     method: Method
     record: tuple[Observable, ...]
     accumulate: tuple[Observable, ...] = ()
     power: bool = False
     adaptive: bool = True
+    watch: bool = False
 
 
 def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
@@ -107,7 +112,9 @@ def advance(
         carry = carry._replace(h=jnp.where(carry.h > 0, carry.h, _first_step(program, controls, carry, slope[0])))
 
     def unfinished(c: Carry, target: Array) -> Array:
-        return (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
+        going = (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
+        ripe = model.is_ripe(c.state) if program.watch else None
+        return going if ripe is None else going & ~(ripe & controls.watch)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
         c = jax.lax.while_loop(

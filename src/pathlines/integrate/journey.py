@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -33,6 +34,11 @@ def _look(record: tuple[Observable, ...], snapshot: Snapshot) -> tuple[Array, ..
     return tuple(o(snapshot) for o in record)
 
 
+@eqx.filter_jit
+def _ripe(model: Model, state: Any) -> Any:
+    return model.is_ripe(state)
+
+
 ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
 
 
@@ -49,7 +55,8 @@ class Journey:
         max_steps: int,
         hand_over: bool,
     ) -> None:
-        self.posed, self.program, self.grid = posed, program, grid
+        watch = hand_over and not any(o.needs_tokens for o in (*program.record, *program.accumulate))
+        self.posed, self.program, self.grid = posed, replace(program, watch=watch), grid
         self.tolerances, self.max_steps, self.hand_over = tolerances, max_steps, hand_over
         self.model: Model = posed.model
         self.start = posed.model.initial(posed.tokens)
@@ -58,6 +65,7 @@ class Journey:
         self.rows: list[tuple[np.ndarray, ...]] = []
         self.trail: list[tuple[float, bool, Any]] = []
         self.fresh = True
+        self.watching = watch
 
     def travel(self, report: Callable[[Journey], None]) -> str:
         """Go through all recorded times; return "completed" or at which time it stopped and why."""
@@ -91,7 +99,8 @@ class Journey:
         wanted = np.isin(targets, self.grid)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
         while at < len(targets):
-            self.consider_handover(False)
+            if not self.consider_handover(False):
+                self.watching = self.watching and not _ripe(self.model, self.carry.state)
             block = targets[at : at + BLOCK]
             reached, records = self._advance(np.pad(block, (0, BLOCK - len(block)), mode="edge"), end)
             done = int(np.sum(reached[: len(block)]))
@@ -111,7 +120,8 @@ class Journey:
         if atol is None:
             atol = 0.0 if self.model.settles_relatively else rtol
         rate, floor, last = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
-        controls = Controls(rate, floor, last, jnp.asarray(self._budget()), jnp.asarray(self.fresh))
+        flags = (jnp.asarray(self.fresh), jnp.asarray(self.watching))
+        controls = Controls(rate, floor, last, jnp.asarray(self._budget()), *flags)
         arguments = (self.program, self.model, self.start, self.carry, jnp.asarray(times, dtype), controls)
         self.carry, reached, records = compiled_advance(*arguments)
         self.fresh = False
@@ -183,8 +193,9 @@ class Journey:
     def _residual(self, data: xr.Dataset, work: np.ndarray) -> xr.DataArray:
         """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
         model = self.posed.model
-        start = np.asarray(model.energy_deficit(model.initial(self.posed.tokens), jnp.zeros(())))
+        begin = model.initial(self.posed.tokens)
+        (start,) = _look((ENERGY_DEFICIT,), Snapshot(model, begin, jnp.zeros((), self.carry.t.dtype), begin))
         beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
-        residual = (data["energy_deficit"] - start - work) * (2 * beta if beta > 0 else 2.0)
+        residual = (data["energy_deficit"] - float(start) - work) * (2 * beta if beta > 0 else 2.0)
         residual.attrs = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}
         return residual

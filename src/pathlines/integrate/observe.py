@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,7 +78,7 @@ def observable(
 
 def checked_observables(entries: Any) -> tuple[Observable, ...]:
     """Accept observables, their names, or one of either."""
-    if isinstance(entries, (Observable, str)):
+    if isinstance(entries, (Observable, str)) or not isinstance(entries, Iterable):
         entries = (entries,)
     chosen = tuple(OBSERVABLES[e] if isinstance(e, str) else e for e in entries)
     for entry in chosen:

@@ -99,6 +99,10 @@ class Model(eqx.Module):
         """A model that continues more accurately from here (same observables), with the reason; else ``None``."""
         return None
 
+    def is_ripe(self, state: State) -> Array | None:
+        """Whether a run should pause here to consider ``handover``; ``None`` when there is no need to watch."""
+        return None
+
     def assumption(self, state: State, t: float) -> tuple[float, str] | None:
         """How far a state is from breaking what this model assumes (positive: broken), and what that is."""
         return None

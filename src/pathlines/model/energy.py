@@ -11,5 +11,6 @@ def pair_energy(deficits: Float[Array, "n n"], beta: Float[Array, ""]) -> Float[
 
     E_β - E_max = (e^β/2) Σ_ij m_i m_j of this, for E_β = Σ m_i m_j e^{β<x_i,x_j>}/(2β) (arXiv:2312.10794).
     """
-    safe = jnp.where(beta > 0, beta, 1.0)
-    return jnp.where(beta > 0, jnp.expm1(-safe * deficits) / safe, -deficits)
+    resolved = beta > 1e-30  # below, βu may be flushed to zero, and the limit is exact to rounding
+    safe = jnp.where(resolved, beta, 1.0)
+    return jnp.where(resolved, jnp.expm1(-safe * deficits) / safe, -deficits)

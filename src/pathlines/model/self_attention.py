@@ -21,6 +21,9 @@ from pathlines.model.gram import GramAttention
 from pathlines.model.perceptron import Perceptron
 from pathlines.weights import Fixed, Identity, Weights
 
+LARGEST_GRAM = 512
+RIPE_DEFICIT = 5e-7
+
 
 class SelfAttention(Model):
     """dx_i/dt = P_{x_i}( Σ_h Σ_j a^h_ij V_h x_j + W σ(B x_i + b) ), a_ij ∝ e^{β<Q x_i, K x_j>}.
@@ -149,13 +152,14 @@ class SelfAttention(Model):
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""
-        return self.attention.normalise(self._scores(state, t), self.normalised_masses(*_like(state)))[0]
+        return self.attention.normalise(self.beta * self._pairings(state, t), self.normalised_masses(*_like(state)))[0]
 
-    def _scores(self, x: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+    def _pairings(self, x: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """<Q x_i, K x_j> of the first head: the scores before β, which the energy needs also at β = 0."""
         heads = self.weights.at(t)
         query = x if heads is None or heads.query is None else x @ heads.query[0].T
         key = x if heads is None or heads.key is None else x @ heads.key[0].T
-        return self.beta * query @ key.T
+        return query @ key.T
 
     def energy_deficit(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
         """F = e^{-β}(E_β - E_max) = Σ_ij m_i m_j (e^{-βu_ij} - 1)/(2β), E_β = Σ m_i m_j e^{β<x_i,x_j>}/(2β).
@@ -166,7 +170,7 @@ class SelfAttention(Model):
             return None
         masses = self.normalised_masses(*_like(state))
         if self.identity in ("matched", "opposed"):
-            deficits = self.top - self._scores(state, t) / jnp.where(self.beta > 0, self.beta, 1.0)
+            deficits = self.top - self._pairings(state, t)
         else:
             deficits = self.deficits(state, t)
         return masses @ pair_energy(deficits, self.beta) @ masses / 2
@@ -183,17 +187,29 @@ class SelfAttention(Model):
         return -work if self.identity == "opposed" else work / self.weights.value_sign
 
     def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
-        """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose."""
+        """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose.
+
+        Only if the run will go below u = 10⁻¹⁶, where differences of coordinates have eight digits left.
+        """
         plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
-        if not plain or state.shape[0] > 512 or until - t < 1 or float(self.weights.value_sign) != 1:
-            return None
-        deficits = self.deficits(state, jnp.asarray(t))
-        if float(jnp.max(deficits)) > 5e-7:
+        if not plain or state.shape[0] > LARGEST_GRAM or float(self.weights.value_sign) != 1:
             return None
         unnormalised = isinstance(self.attention, Unnormalised)
         shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
+        rate = np.exp(float(self.beta) - float(shift)) if unnormalised else 1.0
+        deficits = self.deficits(state, jnp.asarray(t))
+        largest = float(np.max(np.asarray(deficits)))
+        if largest > RIPE_DEFICIT or largest * np.exp(-2 * rate * (until - t)) > 1e-16:
+            return None
         gram = GramAttention(self.beta, self.multiplicities, unnormalised, shift)
         return gram, deficits, "one cluster of diameter below 1e-3: deficits are integrated relatively"
+
+    def is_ripe(self, state: Float[Array, "n d"]) -> Array | None:
+        """All tokens within 10⁻³ of each other, for SA and USA with Q = K = V = I and few enough tokens for pairs."""
+        plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
+        if not plain or state.shape[0] > LARGEST_GRAM:
+            return None
+        return (jnp.max(self.deficits(state, jnp.zeros(()))) <= RIPE_DEFICIT) & (self.weights.value_sign == 1)
 
     def energy_identity(self) -> str:
         """The identity needs V = ±Q^T K symmetric, one head and no perceptron."""

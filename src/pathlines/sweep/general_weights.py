@@ -54,7 +54,7 @@ def general_weights_diagram(
 
     The general-weights diagrams of *A mathematical perspective on Transformers* (arXiv:2312.10794). ``frozen`` says how
     long one draw of (M, V) holds: for a ``"sample"`` (at every β the same), for all samples of a ``"beta"``, or for one
-    ``"period"`` of depth-time of one sample. No span reduction: weights single out directions, so the cost grows with d.
+    ``"period"`` of depth-time of one sample. Weights single out directions, so there is no span reduction.
     """
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))
     betas, times = finite_array("betas", betas, ("b",)), finite_array("times", times, ("t",))
@@ -79,8 +79,8 @@ def general_weights_diagram(
         parts.append(data[near.name].values.reshape(-1, samples, len(times)))
     p = np.concatenate(parts).astype(float)
     error = p.std(axis=1, ddof=1) / np.sqrt(samples)
-    data = {"p": (("beta", "time"), p.mean(axis=1)), "se": (("beta", "time"), error)}
-    return xr.Dataset(data, coords={"beta": betas, "time": times}, attrs={"n": n, "d": d, "delta": delta})
+    variables = {"p": (("beta", "time"), p.mean(axis=1)), "se": (("beta", "time"), error)}
+    return xr.Dataset(variables, coords={"beta": betas, "time": times}, attrs={"n": n, "d": d, "delta": delta})
 
 
 def _models(beta: float, M: np.ndarray, V: np.ndarray, pieces: int, period: float) -> list[SelfAttention]:

@@ -7,7 +7,6 @@ Next to that point token differences decay at rate exactly 1 (SA) or e^β (USA) 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.clustering.perspective_phase import uniform_law
 from pathlines.claim.tolerance import at_least, at_most, exactly, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
@@ -24,7 +24,6 @@ from pathlines.limit.cone import cone_residual, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.clusters import cluster_count
-from pathlines.observable.pairs import p_clustered
 
 
 def half_sphere(seed: int, n: int, d: int, lift: float = 1.0) -> jax.Array:
@@ -145,20 +144,17 @@ claim(
 
 def simulate_collapse(s: Any) -> Evidence:
     """Independent starts: margin, and clusters at the end."""
-    law = partial(Sphere(s.d).uniform, n=s.n)
-    key = jax.random.key(s.seed)
-    record = (cluster_count.at(delta=s.delta), p_clustered.at(delta=s.delta))
+    law, key = uniform_law(s.d, s.n), jax.random.key(s.seed)
+    count = cluster_count.at(delta=s.delta)
     times = np.linspace(0.0, s.until, s.records)
-    run = ensemble(SelfAttention(s.beta), law, runs=s.runs, key=key, times=times, record=record)
-    starts = np.asarray(jax.vmap(lambda r: law(jax.random.fold_in(key, r)))(jnp.arange(s.runs)))
-    counts, fractions = (run[o.name] for o in record)
-    mean, error = mean_and_error(fractions)
+    run = ensemble(SelfAttention(s.beta), law, runs=s.runs, key=key, times=times, record=count)
+    starts = (np.asarray(law(jax.random.fold_in(key, r))) for r in range(s.runs))
     values = {
         "smallest_margin": min(hemisphere(x)[0] for x in starts),
-        "largest_count": counts.values[:, -1].max(),
+        "largest_count": run[count.name].values[:, -1].max(),
     }
-    curves = (Curve("pairs within δ", times, mean, error),)
-    return Evidence(values, curves=curves, runs=(run,))
+    mean, error = mean_and_error(run[count.name])
+    return Evidence(values, curves=(Curve("mean over runs", times, mean, error),), runs=(run,))
 
 
 def predict_collapse(s: Any) -> Evidence:
@@ -181,5 +177,5 @@ claim(
     },
     simulate=simulate_collapse,
     predict=predict_collapse,
-    axes=Axes("depth-time t", "P(uᵢⱼ ≤ δ)"),
+    axes=Axes("depth-time t", "clusters"),
 )

@@ -1,4 +1,4 @@
-"""Attention becomes Boolean and of low rank (The emergence of clusters in self-attention dynamics, arXiv:2305.05465)."""
+"""Attention becomes Boolean and of low rank (The emergence of clusters, arXiv:2305.05465)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _heat(axes: Axes, weights: np.ndarray, t: float, norm: PowerNorm) -> Any:
     "clustering/attention-matrix",
     EMERGENCE,
     "The attention matrix P(t) along the true dynamics, tokens sorted by their leading coordinate at t = 0. In d = 1 "
-    "(above) and in high dimension with a leading eigenvalue (below) the rows become unit vectors that point to the two "
-    "extreme tokens: P ends Boolean and of rank two.",
+    "(above) and in high dimension with a leading eigenvalue (below) the rows become unit vectors that point to the "
+    "two extreme tokens: P ends Boolean and of rank two.",
     quick={"n": 40, "d": 80, "start": 1.0, "times": [0.0, 1.0, 2.5, 4.0], "until": 8.0, "frames": 81,
            "tolerance": 1e-6, "seed": 0},
     full={"until": 12.0, "frames": 481},
@@ -67,8 +67,7 @@ def attention_matrix(s: Any) -> Figure:
         run = flow(RescaledAttention(value), start, times=times, record=record)
         for axes, t in zip(panels, s.times):
             shown = _heat(axes, run["attention"].values[np.searchsorted(run.time, t)], t, norm)
-            axes.set_ylabel("token $i$" if axes is panels[0] else "")
-            axes.tick_params(labelleft=axes is panels[0])
+            axes.set_ylabel("token $i$", labelpad=-8)
         panels[0].set_ylabel(f"d = {d}, n = {s.n}\ntoken $i$", labelpad=-4)
         rank = panels[-1]
         rank.step(run.time, run[record[1].name].values, where="post", color=COLOURS[0])

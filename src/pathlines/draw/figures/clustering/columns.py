@@ -52,9 +52,9 @@ def _distinct(points: np.ndarray, tolerance: float) -> np.ndarray:
 @picture(
     "clustering/codimension",
     EMERGENCE,
-    "V symmetric in d = 3 with two positive eigenvalues and a negative one: two coordinates settle, at rates λ₁ and λ₂, "
-    "and the third diverges like e^{|λ₃|t} in the rescaled frame, so the clusters are parallel lines (codimension 2). "
-    "Read literally, at most three of them cannot be a theorem: V = I allows polytopes with more vertices.",
+    "V symmetric in d = 3 with two positive eigenvalues and a negative one: two coordinates settle, at rates λ₁ and "
+    "λ₂, and the third diverges like e^{|λ₃|t} in the rescaled frame, so the clusters are parallel lines (codimension "
+    "2). Read literally, at most three of them cannot be a theorem: V = I allows polytopes with more vertices.",
     quick={
         "n": 20, "box": 5.0, "until": 16.0, "shown_until": 5.0, "frames": 241, "seed": 1, "azimuth": -140.0,
         "elevation": 24.0,
@@ -93,8 +93,8 @@ def codimension(s: Any) -> Figure:
 @picture(
     "clustering/mixed",
     EMERGENCE,
-    "V = diag(1, 1, −½): in the plane F of the double eigenvalue the tokens run to the vertices of a polygon, while the "
-    "third coordinate diverges like e^{t/2}; the clusters are vertical lines above the vertices.",
+    "V = diag(1, 1, −½): in the plane F of the double eigenvalue the tokens run to the vertices of a polygon, while "
+    "the third coordinate diverges like e^{t/2}; the clusters are vertical lines above the vertices.",
     quick={"n": 20, "box": 5.0, "until": 12.0, "shown_until": 1.6, "frames": 241, "seed": 12, "azimuth": -52.0,
            "elevation": 20.0, "eigenvalues": [1.0, 1.0, -0.5]},
     full={"frames": 961},

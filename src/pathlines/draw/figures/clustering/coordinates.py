@@ -1,7 +1,8 @@
-"""Many dimensions: which coordinates settle (The emergence of clusters in self-attention dynamics, arXiv:2305.05465)."""
+"""Many dimensions: which coordinates settle (The emergence of clusters, arXiv:2305.05465)."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pathlines.model import RescaledAttention
 
 
 def sparse_spectrum(d: int, density: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (decreasing) and eigenvectors of a sparse symmetric Gaussian matrix, those in (-1, 1) moved out of it."""
+    """Eigenvalues (decreasing) and eigenvectors of a sparse symmetric Gaussian matrix; those in (-1, 1) are moved out."""
     upper = np.triu(np.where(rng.random((d, d)) < density, rng.standard_normal((d, d)), 0.0))
     values, vectors = np.linalg.eigh(upper + np.triu(upper, 1).T)
     small = np.abs(values) < 1
@@ -33,7 +34,7 @@ def follow_leaders(values: np.ndarray, z: np.ndarray, times: np.ndarray, step: f
     this is the same equation. Steps are exact for a leader at rest; scores are scaled by e^{-2λ₁t} and stay finite.
     """
     states = [z]
-    for before, after in zip(times[:-1], times[1:]):
+    for before, after in pairwise(times):
         count = int(np.ceil((after - before) / step))
         h = (after - before) / count
         decay = np.exp(-h * values)
@@ -88,10 +89,10 @@ def _diverging(axes: Axes, z: np.ndarray, values: np.ndarray, first: int, groups
 @picture(
     "clustering/high-dimensional-coordinates",
     EMERGENCE,
-    "Tokens in high dimension with a random symmetric V (no eigenvalue in (−1, 1)), coordinates in its eigenbasis. Left: "
-    "coordinates with λₖ > 0 take two values, one for each sign of the leading coordinate. Middle: the spread inside "
-    "the two groups over time. Right: coordinates with λₖ < 0 diverge like e^{|λₖ|t} in the rescaled frame.",
-    quick={"n": 64, "d": 64, "density": 0.1, "start": 0.5, "until": 15.0, "frames": 151, "step": 0.01, "seed": 3},
+    "Tokens in high dimension with a random symmetric V (no eigenvalue in (−1, 1)), coordinates in its eigenbasis. "
+    "Left: coordinates with λₖ > 0 take two values, one for each sign of the leading coordinate. Middle: the spread "
+    "inside the two groups over time. Right: coordinates with λₖ < 0 diverge like e^{|λₖ|t} in the rescaled frame.",
+    quick={"n": 64, "d": 64, "density": 0.1, "start": 0.5, "until": 15.0, "frames": 151, "step": 0.01, "seed": 6},
     full={"n": 128, "d": 128, "frames": 301, "step": 0.005},
 )
 def high_dimensional_coordinates(s: Any) -> Figure:

@@ -21,8 +21,8 @@ NAMES = {"goe": "QᵀK = GOE", "product": "QᵀK = GG′", "+score": "V ∝ Qᵀ
     "clustering/general-weights",
     PERSPECTIVE,
     "The phase diagram with random weights, drawn anew for each sample and frozen in depth: QᵀK from the Gaussian "
-    "orthogonal ensemble or a product of two Gaussian matrices, V = ±QᵀK/√(d+1) or positive definite. Tokens that end on "
-    "both sides of an eigenvector merge in two groups, so p stops near one half.",
+    "orthogonal ensemble or a product of two Gaussian matrices, V = ±QᵀK/√(d+1) or positive definite. Tokens that end "
+    "on both sides of an eigenvector merge in two groups, so p stops near one half or below.",
     quick={"cases": [["goe", "+score"], ["goe", "-score"], ["product", "+score"], ["goe", "wishart"]], "n": 16, "d": 8,
            "frozen": "sample", "period": 1.0, "beta_min": 0.1, "beta_max": 9.0, "betas": 10, "until": 15.0, "times": 60,
            "samples": 16, "delta": 1e-3, "seed": 0},

@@ -1,4 +1,4 @@
-"""A leading eigenvalue: parallel hyperplanes (The emergence of clusters in self-attention dynamics, arXiv:2305.05465)."""
+"""A leading eigenvalue: parallel hyperplanes (The emergence of clusters, arXiv:2305.05465)."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def _eigenvalues(value: np.ndarray) -> str:
     "clustering/hyperplanes",
     EMERGENCE,
     "Rescaled tokens in R^d when V has one leading positive eigenvalue λ₁ (left: d = 2; middle and right: d = 3 with a "
-    "complex pair of negative and of positive real part). The leading coordinate φ₁*(z) of every token converges to one "
-    "of at most three values a, 0, b, so the tokens settle on parallel hyperplanes.",
+    "complex pair of negative and of positive real part). The leading coordinate φ₁*(z) of every token converges to "
+    "one of at most three values a, 0, b, so the tokens settle on parallel hyperplanes.",
     quick={
         "n": 20, "box": 5.0, "until": 5.0, "frames": 201, "seed": 2, "elevation": 16.0, "azimuths": [-48.0, -42.0],
         "flat": [[0.64709742, 0.81911926], [0.61210449, 0.63263484]],

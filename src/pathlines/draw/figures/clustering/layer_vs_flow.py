@@ -1,4 +1,4 @@
-"""The layer map is not an integrator of SA (erratum to A mathematical perspective on Transformers, arXiv:2312.10794)."""
+"""The layer map is not an integrator of SA (erratum to A mathematical perspective, arXiv:2312.10794)."""
 
 from __future__ import annotations
 

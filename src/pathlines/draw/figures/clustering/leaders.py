@@ -59,9 +59,7 @@ def leaders(s: Any) -> Figure:
     for axes, tokens, weights, t in zip(panels[0], z, run["attention"].values, run.time):
         _graph(axes, tokens, weights, s.threshold)
         axes.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin), aspect="equal")
-        axes.set(xlabel="$z_1$", title=f"t = {t:g}")
-        axes.set_ylabel("$z_2$" if axes is panels[0][0] else "")
-        axes.tick_params(labelleft=axes is panels[0][0])
+        axes.set(xlabel="$z_1$", ylabel="$z_2$", title=f"t = {t:g}")
     key = panels[0][0]
     key.scatter([], [], s=30, color=COLOURS[0], label="token")
     key.scatter([], [], s=60, color=COLOURS[1], label="leader, $P_{jj} > ½$")

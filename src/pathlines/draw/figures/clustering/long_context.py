@@ -33,7 +33,7 @@ def _map(axes: Axes, n: int, s: Any) -> Any:
     values = output_overlap(n, gamma[:, None], rho[None, :])
     shown = axes.pcolormesh(rho, gamma, values, cmap=HEAT, vmin=0, vmax=1, shading="gouraud", rasterized=True)
     theory_line(axes, rho, critical_gamma(rho), label=r"$\gamma_c = 1/(1-\rho)$")
-    power = int(round(np.log10(n)))
+    power = round(np.log10(n))
     axes.set(xlabel=r"correlation before, $\rho$", ylabel=r"$\gamma = \beta/\ln n$", title=f"n = $10^{power}$")
     axes.set(xlim=(0, s.rho_max), ylim=(0, s.gamma_max))
     axes.grid(False)
@@ -43,7 +43,7 @@ def _map(axes: Axes, n: int, s: Any) -> Any:
 def _cut(axes: Axes, s: Any) -> None:
     gamma = np.linspace(0, s.gamma_max, 401)
     for n, colour in zip(s.sizes, (COLOURS[5], COLOURS[0], COLOURS[4])):
-        power = int(round(np.log10(n)))
+        power = round(np.log10(n))
         axes.plot(gamma, output_overlap(n, gamma, s.rho), color=colour, label=rf"formula, $n = 10^{power}$")
     points = np.linspace(0.2, s.gamma_max, s.points)
     simulated = [layer_overlap(s.simulated, g, s.rho) for g in points]

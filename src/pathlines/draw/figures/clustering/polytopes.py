@@ -1,4 +1,4 @@
-"""V = I in R^d: the hull shrinks to a polytope (The emergence of clusters in self-attention dynamics, arXiv:2305.05465)."""
+"""V = I in R^d: the hull shrinks to a polytope (The emergence of clusters, arXiv:2305.05465)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _distances(axes: Axes, run: Run, s: Any) -> None:
     "clustering/polytopes",
     EMERGENCE,
     "Rescaled tokens z = e^{-t}x in R^d with Q = K = V = I: the convex hull (outlines, one every Δt) shrinks to a "
-    "polytope whose vertices are leaders that follow themselves, and every other token runs to one of them like e^{-t}.",
+    "polytope whose vertices are leaders that follow themselves; every other token runs to one of them like e^{-t}.",
     quick={"n": 20, "box": 5.0, "until": 5.0, "hull_every": 0.5, "frames": 201, "seeds": [6, 7], "azimuth": -58.0,
            "elevation": 20.0},
     full={"frames": 601},

@@ -1,4 +1,4 @@
-"""How many digits survive: pair deficits at late time (A mathematical perspective on Transformers, arXiv:2312.10794)."""
+"""How many digits survive: pair deficits at late time (A mathematical perspective, arXiv:2312.10794)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pathlines.observable.pairs import deficits
 @picture(
     "clustering/precision",
     PERSPECTIVE,
-    "A start in a hemisphere collapses like u₁₂ = 1 − ⟨x₁,x₂⟩ ~ C e^{−2t}. One minus the inner product of the tokens is "
-    "lost at 1e-16, half the squared distance of the same tokens at 1e-33, while the equation for the deficits "
+    "A start in a hemisphere collapses like u₁₂ = 1 − ⟨x₁,x₂⟩ ~ C e^{−2t}. One minus the inner product of the tokens "
+    "is lost at 1e-16, half the squared distance of the same tokens at 1e-33, while the equation for the deficits "
     "themselves keeps its digits to the end (right: deviation from C, which must be constant).",
     quick={"n": 6, "d": 3, "beta": 2.0, "until": 150.0, "frames": 301, "rtol": 1e-12, "seed": 1},
     full={"frames": 1501},
@@ -31,8 +31,8 @@ from pathlines.observable.pairs import deficits
 def precision(s: Any) -> Figure:
     """The deficit three ways, and how constant u e^{2t} is."""
     sphere = Sphere(s.d)
-    start = np.asarray(sphere.uniform(jax.random.key(s.seed), s.n))
-    start = sphere.normalise(start * np.sign(start[:, :1]) + 0.2 * np.eye(s.d)[0])
+    anywhere = np.asarray(sphere.uniform(jax.random.key(s.seed), s.n))
+    start = sphere.normalise(anywhere * np.sign(anywhere[:, :1]) + 0.2 * np.eye(s.d)[0])
     times = np.linspace(0, s.until, s.frames)
     model = SelfAttention(s.beta)
     tokens = flow(model, start, times=times, record=[positions, deficits], form="tokens", rtol=s.rtol)

@@ -1,4 +1,4 @@
-"""The story in one picture: gathering, plateaus, phases (A mathematical perspective on Transformers, arXiv:2312.10794)."""
+"""The story in one picture: gathering, plateaus, phases (A mathematical perspective, arXiv:2312.10794)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlines.draw.figures.clustering.phase_diagram import draw_gamma, draw_pha
 from pathlines.draw.figures.clustering.sphere_snapshots import cluster_inks, draw_snapshot, facing, gathering
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar
-from pathlines.draw.style import COLOURS, INK
+from pathlines.draw.style import COLOURS
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.integrate import Run
 from pathlines.observable.clusters import cluster_count
 from pathlines.observable.energy import energy_fraction
 from pathlines.sweep.phase import phase_diagram
 
-COUNT = cluster_count.at(delta=1e-2)
+COUNT = cluster_count.at(delta=1e-3)
 
 
 def _staircase(axes: Axes, run: Run, s: Any) -> None:
@@ -47,22 +47,22 @@ def _staircase(axes: Axes, run: Run, s: Any) -> None:
     "Tokens under self-attention (Q = K = V = I) gather in clusters on the sphere; the energy climbs a staircase while "
     "clusters wait and merge; over time and inverse temperature, high dimension has a sharp boundary whose exact "
     "equation (dashed) is known.",
-    quick={"n": 200, "beta": 9.0, "times": [0.0, 2.0, 6.0, 300.0], "until": 1000.0, "frames": 400, "seed": 1,
-           "azimuth": 40.0, "elevation": 20.0, "trail": 1.0, "phase_n": 32, "phase_d": 64, "beta_max": 9.0, "betas": 30,
-           "phase_until": 30.0, "phase_times": 121, "samples": 32, "delta": 1e-3},
+    quick={"n": 200, "beta": 9.0, "times": [0.0, 2.0, 6.0, 100.0], "until": 1000.0, "frames": 400, "seed": 1,
+           "azimuth": 45.0, "elevation": -25.0, "trail": 1.0, "phase_n": 32, "phase_d": 64, "beta_max": 9.0,
+           "betas": 30, "phase_until": 30.0, "phase_times": 121, "samples": 32, "delta": 1e-3},
     full={"samples": 512, "betas": 90, "phase_times": 200},
 )  # fmt: skip
 def readme(s: Any) -> Figure:
     """Four spheres, a staircase, a phase diagram."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     left, middle, right = figure.subfigures(1, 3, width_ratios=[3.0, 3.4, 3.6])
-    trails = [np.linspace(max(0.0, t - s.trail), t, 30) for t in s.times]
+    trails = [np.linspace(max(0.0, t - s.trail), t, 20) for t in s.times]
     times = np.unique(np.concatenate([[0.0], np.geomspace(0.1, s.until, s.frames), *trails]))
     run = gathering(s.n, 3, s.beta, times, s.seed, (COUNT, energy_fraction))
-    inks, view = cluster_inks(run), facing(run, s.azimuth, s.elevation)
+    inks, view = cluster_inks(run, s.times[-1]), facing(run, s.times[-1], s.azimuth, s.elevation)
     for axes, t in zip(left.subplots(2, 2).flat, s.times):
-        draw_snapshot(axes, run, t, s.trail, inks, view, size=7)
-        axes.text(-1.0, 0.98, f"t = {t:g}", ha="left", va="top", fontsize=8.5, color=INK)
+        draw_snapshot(axes, run, t, s.trail, inks, view, size=8)
+        axes.set_title(f"t = {t:g}", loc="center", fontsize=8.5, fontweight="normal", pad=2)
     left.suptitle(f"{s.n} tokens on the sphere, β = {s.beta:g}", fontsize=9.5, fontweight="bold", x=0.06, ha="left")
     _staircase(middle.subplots(), run, s)
     axes = right.subplots()
@@ -70,7 +70,7 @@ def readme(s: Any) -> Figure:
     data = phase_diagram(s.phase_d, betas, grid, s.samples, n=s.phase_n, delta=s.delta)
     shown = draw_phase(axes, data, half=False)
     draw_gamma(axes, s.phase_n, s.delta)
-    axes.set_title(f"who has merged? n = {s.phase_n}, d = {s.phase_d}")
+    axes.set_title(f"merged pairs, n = {s.phase_n}, d = {s.phase_d}")
     gamma = r"exact $\Gamma$"
     axes.text(0.97, 0.06, f"dashed: {gamma}", transform=axes.transAxes, ha="right", color="white", fontsize=8.5)
     colour_bar(right, shown, axes, "share of merged pairs")

@@ -25,7 +25,7 @@ LABELS = {"post": "Post-LN", "pre": "Pre-LN", "mix": "Mix-LN", "peri": "Peri-LN"
 
 
 class OneOf(Scheme):
-    """Scheme number ``which`` of ``choices``: six schemes as one model with a number, so that one program runs them all."""
+    """Scheme number ``which`` of ``choices``: one compiled program then runs all six side by side."""
 
     choices: tuple[Scheme, ...]
     which: Array
@@ -58,8 +58,8 @@ def _deficits(times: np.ndarray, s: Any) -> np.ndarray:
     "clustering/schemes",
     NORMALIZATION,
     "Mean cosine similarity of n tokens against depth under six normalisation schemes, same starts, mean ± 2 standard "
-    "errors (coloured) and the equiangular reduction from ρ = 0 (dashed). Right: one minus it, both scales logarithmic: "
-    "Post-LN, nGPT and √-scaling collapse exponentially, Pre-, Mix- and Peri-LN only like t⁻².",
+    "errors (coloured) and the equiangular reduction from ρ = 0 (dashed). Right: one minus it, both scales "
+    "logarithmic: Post-LN, nGPT and √-scaling collapse exponentially, Pre-, Mix- and Peri-LN only like t⁻².",
     quick={"n": 32, "d": 512, "beta": 3.0, "alpha": 1.0, "switch": 2.0, "until": 30.0, "frames": 61, "runs": 12,
            "rtol": 1e-6, "seed": 0},
     full={"n": 64, "frames": 241, "runs": 64},

@@ -23,9 +23,9 @@ from pathlines.weights import Fixed
 @picture(
     "clustering/spectra",
     SPECTRAL_SELECTION,
-    "Symmetric weights QᵀK = V = diag(λ): the mass n⁻¹Σ⟨xᵢ,eₖ⟩² of each eigenvector over time, mean ± 2 standard errors "
-    "over uniform starts and a few single runs (thin), for each pattern of signs of λ. A leading positive eigenvalue "
-    "takes everything; without one, the most negative does, in two antipodal groups.",
+    "Symmetric weights QᵀK = V = diag(λ): the mass n⁻¹Σ⟨xᵢ,eₖ⟩² of each eigenvector over time, mean ± 2 standard "
+    "errors over uniform starts and a few single runs (thin), for each pattern of signs of λ. A leading positive "
+    "eigenvalue takes everything; without one, the most negative does, in two antipodal groups.",
     quick={"n": 12, "beta": 1.0, "until": 4.0, "frames": 81, "runs": 32, "single": 6, "rtol": 1e-6, "seed": 0,
            "patterns": [[3.0, 2.0, 1.0], [3.0, 1.0, -2.0], [1.0, -1.0, -3.0], [-0.5, -1.0, -3.0]]},
     full={"runs": 512, "frames": 241},

@@ -21,8 +21,8 @@ from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 from pathlines.observable.clusters import cluster_labels
 
-
 LABELS = cluster_labels.at(delta=1e-2)
+COINCIDENT = 1e-4
 
 
 def gathering(n: int, d: int, beta: float, times: Any, seed: int, record: tuple = ()) -> Run:
@@ -31,36 +31,42 @@ def gathering(n: int, d: int, beta: float, times: Any, seed: int, record: tuple 
     return flow(SelfAttention(beta), start, times=times, record=[positions, LABELS, *record])
 
 
-def cluster_inks(run: Run) -> np.ndarray:
-    """One colour a token: that of the cluster it is in at the end, the largest cluster first."""
-    labels = run[LABELS.name].values[-1].astype(int)
+def clusters_at(run: Run, t: float) -> np.ndarray:
+    """The cluster of each token at the recorded time nearest to t, as the number of its first token."""
+    return run[LABELS.name].values[np.argmin(np.abs(run.time - t))].astype(int)
+
+
+def cluster_inks(run: Run, t: float) -> np.ndarray:
+    """One colour a token: that of the cluster it is in at time t, the largest cluster first."""
+    labels = clusters_at(run, t)
     names, sizes = np.unique(labels, return_counts=True)
     rank = {label: i for i, label in enumerate(names[np.argsort(-sizes, kind="stable")])}
     return np.array([to_rgb(COLOURS[rank[label] % len(COLOURS)]) for label in labels])
 
 
-def facing(run: Run, azimuth: float, elevation: float) -> View:
-    """A view turned by ``azimuth`` from the largest final cluster, so that it is on the near side."""
-    labels = run[LABELS.name].values[-1].astype(int)
-    x, y = run["tokens"].values[-1][np.bincount(labels).argmax()][:2]
+def facing(run: Run, t: float, azimuth: float, elevation: float) -> View:
+    """A view turned by ``azimuth`` from the largest cluster at time t, so that it is on the near side."""
+    largest = np.bincount(clusters_at(run, t)).argmax()
+    x, y = run["tokens"].values[np.argmin(np.abs(run.time - t)), largest, :2]
     return View(float(np.degrees(np.arctan2(y, x))) + azimuth, elevation)
 
 
 def draw_snapshot(axes: Axes, run: Run, t: float, trail: float, inks: np.ndarray, view: View, size: float) -> None:
-    """Tokens at time t in the colours of their final clusters, with where they were during the last ``trail``.
+    """Tokens at time t with where they were during the last ``trail``.
 
     The area of a dot grows like the square root of the number of tokens that coincide there.
     """
     x = run["tokens"].values
     here = int(np.argmin(np.abs(run.time - t)))
     recent = x[(run.time >= t - trail) & (run.time <= run.time[here])]
-    labels = run[LABELS.name].values[here].astype(int)
-    area = size * np.sqrt(np.bincount(labels)[labels])
+    area = size * np.sqrt((x[here] @ x[here].T > 1 - COINCIDENT).sum(axis=1))
     if x.shape[2] == 3:
         draw_sphere(axes, view)
         if len(recent) > 1:
             pieces = np.tile(inks, (len(recent) - 1, 1))
-            draw_paths(axes, view, recent, _ordered(view, recent, pieces), width=0.6, least=0.12, zorder=3)
+            draw_paths(
+                axes, view, recent, _ordered(view, recent, pieces), width=0.6, least=0.12, zorder=3, rasterized=True
+            )
         draw_on_sphere(axes, view, x[here], inks, area)
     else:
         _circle(axes, x[here], recent, inks, area)
@@ -85,8 +91,8 @@ def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, are
     "clustering/sphere-snapshots",
     PERSPECTIVE,
     "Self-attention with Q = K = V = I from uniform tokens: straight collapse to one point at β = 1, several clusters "
-    "that outlast the picture at large β. Colours are the clusters at the last time, dots grow with the number of tokens "
-    "in them, trails show recent motion, and what is on the far side is pale.",
+    "that outlast the picture at large β. Colours are the clusters at the last time, dots grow with the number of "
+    "tokens in them, trails show recent motion, and what is on the far side is pale.",
     quick={"n": 64, "rows": [[3, 1.0], [3, 9.0], [2, 9.0]], "times": [0.0, 1.0, 3.0, 6.0, 15.0], "trail": 1.0,
            "frames": 151, "seed": 0, "azimuth": 35.0, "elevation": 22.0},
     full={"frames": 601},
@@ -97,7 +103,7 @@ def sphere_snapshots(s: Any) -> Figure:
     times = np.union1d(np.linspace(0, s.times[-1], s.frames), s.times)
     for panels, (d, beta) in zip(grid, s.rows):
         run = gathering(s.n, int(d), beta, times, s.seed)
-        inks, view = cluster_inks(run), facing(run, s.azimuth, s.elevation)
+        inks, view = cluster_inks(run, s.times[-1]), facing(run, s.times[-1], s.azimuth, s.elevation)
         for axes, t in zip(panels, s.times):
             draw_snapshot(axes, run, t, s.trail, inks, view, size=15)
         label = f"d = {d:g}, β = {beta:g}"
