@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -126,3 +127,23 @@ def test_list_show_cite():
     assert {"models", "claims", "observables", "figures", "papers", "methods"} == set(listed)
     assert "good values" in pathlines("show", "sa", check=0).stdout
     assert "@misc{karagodin2025normalization" in pathlines("cite", "pre-ln", check=0).stdout
+
+
+def test_interrupted_verification_keeps_what_it_finished(results_folder):
+    words = [*PROGRAM, "verify", "clustering/CL-43", "clustering/CL-06", "clustering/CL-40", "--jobs", "2"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 240
+    while not list(results_folder.glob("clustering-*.nc")) and time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, shown = process.communicate(timeout=60)
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in shown
+    again = pathlines("verify", "clustering/CL-43", "clustering/CL-06", "clustering/CL-40", check=0)
+    assert "stored" in again.stdout
+
+
+def test_usage_errors_exit_with_two():
+    assert pathlines("nonsense").returncode == 2
+    assert pathlines("run", "--n", "many").returncode == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -39,8 +40,13 @@ def ready() -> None:
     from pathlines.foundation.precision import enable_float64
 
     enable_float64()
+    warnings.showwarning = _one_line
     for file in loaded_files():
         load_file(file)
+
+
+def _one_line(message: Any, *_: Any, **__: Any) -> None:
+    typer.echo(f"pathlines: warning: {message}", err=True)
 
 
 def parse_changes(pairs: list[str] | None) -> dict[str, Any]:

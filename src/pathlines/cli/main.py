@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pathlines.cli import cite, collapse, figure, listing, run, show, verify
 from pathlines.cli.common import fail, remember
+
+USAGE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+"""Errors of the command line itself; Typer has carried them under different module names."""
 
 app = typer.Typer(
     name="pathlines",
@@ -55,15 +58,20 @@ def main() -> None:
     """Entry point: deliberate errors become one line on stderr and exit code 2; Ctrl-C exits with 130."""
     from pathlines.foundation.errors import PathlinesError
 
+    debug = "--debug" in sys.argv
     try:
-        app()
+        code = app(standalone_mode=False)
     except PathlinesError as error:
-        if "--debug" in sys.argv:
+        if debug:
             raise
         fail(str(error))
-    except KeyboardInterrupt:
-        fail("Interrupted; what was finished is stored.", code=130)
+    except (KeyboardInterrupt, typer.Abort):
+        fail("interrupted; what was finished is stored, the same command goes on from there.", code=130)
     except Exception as error:
-        if "--debug" in sys.argv:
+        if isinstance(error, USAGE):
+            error.show()
+            sys.exit(error.exit_code)
+        if debug:
             raise
         fail(f"{type(error).__name__}: {error} (this is a bug; `pathlines --debug …` shows where)", code=70)
+    sys.exit(code or 0)

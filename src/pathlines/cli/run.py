@@ -54,7 +54,8 @@ def run(
     """Simulate a model and record observables.
 
     The result is stored under its setting: the same command returns at once, and a run that was interrupted (Ctrl-C or
-    killed) continues where it was. `pathlines show FILE.nc` opens a saved run again.
+    killed) continues where it was. A run that cannot be completed (diverged, stalled, beyond what its arithmetic can
+    show) keeps what it has, says when and why, and exits with 1. `pathlines show FILE.nc` opens a saved run again.
 
     Examples: `pathlines run sa --n 200 --d 3 --set beta=9 --until 30 --plot run.pdf`,
     `pathlines run pre-ln --n 32 --d 64 --layers 48 --step 0.1 --record mean_overlap`,
@@ -83,6 +84,8 @@ def run(
         _print_json(result, how)
     else:
         _print_text(result, how, out, plot)
+    if result.outcome != "completed":
+        raise typer.Exit(1)
 
 
 def parameters(build: Any) -> dict[str, Any]:

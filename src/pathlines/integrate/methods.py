@@ -48,7 +48,8 @@ METHODS: Registry[Method] = Registry("method", "pathlines.integrate")
 class RungeKutta(Method):
     """Explicit Runge-Kutta in the ambient space, every stage input retracted: full order on the sphere.
 
-    Stages run in a loop over one buffer, so the field is compiled twice whatever the number of stages.
+    Few stages are written out, so that their sums fuse; many run in a loop over one buffer, so that the field is
+    compiled twice whatever their number. FSAL: the slope at the end is the next step's first.
     """
 
     a: np.ndarray
@@ -60,26 +61,52 @@ class RungeKutta(Method):
     def step(
         self, field: Field, retract: Retract, x: State, slope: State, t: Array, h: Array
     ) -> tuple[State, State, tuple[State, ...]]:
-        """Stages k_i = f(N(x + h Σ_j a_ij k_j), t + c_i h); FSAL: the slope at the end is the next step's first."""
-        stages = len(self.b)
+        """Stages k_i = f(N(x + h Σ_j a_ij k_j), t + c_i h), then x + h Σ_i b_i k_i."""
+        stages = self._written_out if len(self.b) <= 6 else self._in_a_loop
         place = retract if self.project_stages else (lambda y: y)
-        buffer = jax.tree.map(lambda k: jnp.zeros((stages + 1, *k.shape), k.dtype).at[0].set(k), slope)
+        combine, finish = stages(field, place, x, slope, t, h)
+        y = _axpy(h, combine(self.b), x)
+        end = field(retract(y), t + h)
+        combine = finish(end)
+        return y, end, tuple(jax.tree.map(lambda e: h * e, combine(e)) for e in self.estimates)
 
-        def combine(weights: Array, buffer: State) -> State:
+    def _written_out(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple:
+        slopes = [slope]
+
+        def combine(weights: np.ndarray) -> State:
+            terms = [(float(w), k) for w, k in zip(weights, slopes) if w != 0]
+            mix = lambda *ks: sum(w * k for (w, _), k in zip(terms, ks, strict=True))  # noqa: E731
+            return jax.tree.map(mix, *(k for _, k in terms))
+
+        for i in range(1, len(self.b)):
+            slopes.append(field(place(_axpy(h, combine(self.a[i]), x)), t + float(self.c[i]) * h))
+
+        def finish(end: State) -> Callable[[np.ndarray], State]:
+            slopes.append(end)
+            return combine
+
+        return combine, finish
+
+    def _in_a_loop(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple:
+        count = len(self.b)
+        buffer = jax.tree.map(lambda k: jnp.zeros((count + 1, *k.shape), k.dtype).at[0].set(k), slope)
+
+        def mixed(weights: Array, buffer: State) -> State:
             mix = lambda k: jnp.tensordot(weights.astype(k.dtype), k[: len(weights)], 1)  # noqa: E731
             return jax.tree.map(mix, buffer)
 
         def stage(i: Array, buffer: State) -> State:
-            y = _axpy(h, combine(jnp.asarray(self.a)[i], buffer), x)
+            y = _axpy(h, mixed(jnp.asarray(self.a)[i], buffer), x)
             k = field(place(y), t + jnp.asarray(self.c, t.dtype)[i] * h)
             return jax.tree.map(lambda old, new: old.at[i].set(new), buffer, k)
 
-        buffer = jax.lax.fori_loop(1, stages, stage, buffer)
-        y = _axpy(h, combine(jnp.asarray(self.b), buffer), x)
-        end = field(retract(y), t + h)
-        buffer = jax.tree.map(lambda old, new: old.at[stages].set(new), buffer, end)
-        errors = tuple(jax.tree.map(lambda e: h * e, combine(jnp.asarray(e), buffer)) for e in self.estimates)
-        return y, end, errors
+        buffer = jax.lax.fori_loop(1, count, stage, buffer)
+
+        def finish(end: State) -> Callable[[np.ndarray], State]:
+            whole = jax.tree.map(lambda old, new: old.at[count].set(new), buffer, end)
+            return lambda weights: mixed(jnp.asarray(weights), whole)
+
+        return (lambda weights: mixed(jnp.asarray(weights), buffer)), finish
 
 
 def _axpy(h: Array, v: State, x: State) -> State:

@@ -134,7 +134,7 @@ def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"])
     sphere, key = Sphere(sweep.d), jax.random.fold_in(jax.random.key(sweep.seed), number)
     tokens = (sphere.uniform_span if sweep.d >= sweep.n else sphere.uniform)(key, sweep.n, sweep.dtype)
     program = Program(METHODS["rk45"], ())
-    pairs = sweep.n * (sweep.n - 1)
+    pairs = sweep.n * (sweep.n - 1) // 2
     end = grid[-1]
     tolerance = jnp.asarray(sweep.rtol, grid.dtype)
     controls = Controls(tolerance, tolerance, end, jnp.asarray(MOST_STEPS), jnp.asarray(True))
@@ -145,7 +145,7 @@ def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"])
     log_u, rate = _log_deficits(tokens, slope[0])
     counts = jnp.zeros(grid.shape[0] + 1, grid.dtype)
     level = jnp.log(jnp.asarray(sweep.delta, grid.dtype))
-    merged = jnp.sum(log_u <= level) - sweep.n
+    merged = jnp.sum(log_u <= level)
 
     def going(item: tuple) -> Array:
         c, _, _, _, merged = item
@@ -156,7 +156,7 @@ def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"])
         new = step(program, model, field, c, end, controls)
         v1, r1 = _log_deficits(new.state, new.slope[0])
         counts = counts + _crossings(v0, r0, v1, r1, c.t, new.t, level, grid)
-        return new, v1, r1, counts, jnp.sum(v1 <= level) - sweep.n
+        return new, v1, r1, counts, jnp.sum(v1 <= level)
 
     start = jnp.zeros_like(counts).at[0].set(merged.astype(grid.dtype))
     final: Carry
@@ -170,17 +170,17 @@ def _model(kind: str) -> SelfAttention:
     return SelfAttention(1.0, attention=Softmax() if kind == "sa" else Unnormalised())
 
 
-def _log_deficits(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
-    """ln u_ij and its time derivative; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
-    u = jnp.maximum(1 - x @ x.T, 1e-6 if x.dtype == jnp.float32 else 1e-14)
-    slope = v @ x.T
-    return jnp.log(u), -(slope + slope.T) / u
+def _log_deficits(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
+    """ln u_ij and its time derivative, pairs i < j; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
+    i, j = np.triu_indices(x.shape[0], 1)
+    u = jnp.maximum(1 - (x @ x.T)[i, j], 1e-6 if x.dtype == jnp.float32 else 1e-14)
+    return jnp.log(u), -(v @ x.T + x @ v.T)[i, j] / u
 
 
 def _crossings(
     v0: Array, r0: Array, v1: Array, r1: Array, t0: Array, t1: Array, level: Array, grid: Float[Array, " t"]
 ) -> Float[Array, " bins"]:
-    """+1 (−1) for each ordered pair whose ln u falls (rises) through the level, in the bin of the crossing time.
+    """+1 (−1) for each pair whose ln u falls (rises) through the level, in the bin of the crossing time.
 
     The crossing is that of the cubic Hermite interpolant of ln u, by three Newton steps from the chord.
     """
@@ -195,4 +195,4 @@ def _crossings(
         s = jnp.clip(s - value / jnp.where(slope == 0, 1.0, slope), 0.0, 1.0)
     spacing = grid[1] - grid[0]
     bins = jnp.clip(jnp.ceil((t0 + s * h - grid[0]) / spacing), 0, grid.shape[0]).astype(int)
-    return jnp.zeros(grid.shape[0] + 1, grid.dtype).at[bins.ravel()].add(change.ravel())
+    return jnp.zeros(grid.shape[0] + 1, grid.dtype).at[bins].add(change)

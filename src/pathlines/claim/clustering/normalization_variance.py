@@ -261,7 +261,7 @@ claim(
     "up to a constant in the rate.",
     models=("post-ln",),
     quick={**_WIDTH, "seed": 0},
-    within={"rate": relative(0.5, "Θ: within a factor of two")},
+    within={"rate": relative(0.02, "corrections of order (1+β)δ ≤ 1/(50n²), half a percent at most")},
     simulate=simulate_cone,
     predict=predict_cone,
     axes=_WIDTH_AXES,

@@ -91,7 +91,7 @@ def predict_fraction(s: Any) -> Evidence:
     return Evidence({"fraction": values}, {"fraction": errors}, curves=curves, source=source)
 
 
-_COMMON = {"n": 32, "delta": 1e-3, "runs": 128, "seed": 18, "rtol": 1e-6, "check_runs": 64, "step": 0.2}
+_COMMON = {"n": 32, "delta": 1e-3, "runs": 256, "seed": 18, "rtol": 1e-6, "check_runs": 64, "step": 0.2}
 _WITHIN = {
     "fraction": standard_errors(4.0, "standard errors over runs (samples, not pairs), those of the reference included")
 }

@@ -207,21 +207,21 @@ def simulate_thresholds(s: Any) -> Evidence:
     roots, signs, curves = [], [], []
     for case in s.cases:
         growth = partial(_in_case, measured_growth, case)
-        low, high = _bracket(growth, abs(case[0]))
-        root = float(optimize.brentq(growth, low, high, xtol=1e-12)) if np.isfinite(low) else float("nan")
-        roots.append(root)
-        signs += [np.sign(growth(root - s.margin)), np.sign(growth(root + s.margin))]
-        across = _sweep(root, s)
-        curves.append(Curve(_label(case), across - root, [growth(k) for k in across]))
+        root = _last_root(growth, abs(case[0]))
+        roots.append(np.nan if root is None else root)
+        signs += [np.nan] * 2 if root is None else [np.sign(growth(root - s.margin)), np.sign(growth(root + s.margin))]
+        if root is not None:
+            across = _sweep(root, s)
+            curves.append(Curve(_label(case), across - root, [growth(k) for k in across]))
     return Evidence({"threshold": roots, "signs": signs}, curves=tuple(curves))
 
 
-def _bracket(growth: Any, scale: float) -> tuple[float, float]:
-    """Neighbouring points of [0, λ_p] between which growth turns positive (NaN when it does not)."""
+def _last_root(growth: Any, scale: float) -> float | None:
+    """The largest λ_k in (0, |λ_p|) at which growth turns positive, if there is one."""
     grid = np.linspace(1e-3 * scale, scale * (1 - 1e-3), 24)
     values = np.array([growth(k) for k in grid])
     turn = np.nonzero((values[:-1] < 0) & (values[1:] >= 0))[0]
-    return (float(grid[turn[-1]]), float(grid[turn[-1] + 1])) if len(turn) else (np.nan, np.nan)
+    return float(optimize.brentq(growth, grid[turn[-1]], grid[turn[-1] + 1], xtol=1e-12)) if len(turn) else None
 
 
 def _label(case: list[Any]) -> str:

@@ -18,7 +18,7 @@ from pathlines.model import RescaledAttention
 
 
 def sparse_spectrum(d: int, density: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (decreasing) and eigenvectors of a sparse symmetric Gaussian matrix; those in (-1, 1) are moved out."""
+    """Eigenvalues (decreasing) and eigenvectors of a sparse symmetric Gaussian matrix, none left in (-1, 1)."""
     upper = np.triu(np.where(rng.random((d, d)) < density, rng.standard_normal((d, d)), 0.0))
     values, vectors = np.linalg.eigh(upper + np.triu(upper, 1).T)
     small = np.abs(values) < 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,24 +16,29 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import HEAT, INK, THEORY, new_figure
 from pathlines.foundation.papers import PERSPECTIVE
-from pathlines.integrate import ensemble
+from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.equiangular import overlap_at
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import pair_histogram
 
 
-def _start(d: int, n: int, key: PRNGKeyArray) -> Array:
-    return Sphere(d).uniform_span(key, n) if d >= n else Sphere(d).uniform(key, n)
+def _starts(d: int, s: Any) -> Array:
+    """Uniform starts as (runs, n, n): drawn in their span for d ≥ n, padded with zeros below; neither changes overlaps."""
+    keys = jax.random.split(jax.random.key(s.seed), s.runs)
+    if d >= s.n:
+        return jax.vmap(lambda key: Sphere(d).uniform_span(key, s.n))(keys)
+    tokens = jax.vmap(lambda key: Sphere(d).uniform(key, s.n))(keys)
+    return jnp.pad(tokens, ((0, 0), (0, 0), (0, s.n - d)))
 
 
-def _densities(d: int, s: Any) -> np.ndarray:
-    """(times, bins): the law of the overlap of a pair, over pairs and runs."""
-    run = ensemble(
-        SelfAttention(s.beta), partial(_start, d, s.n), runs=s.runs, key=jax.random.key(s.seed), times=s.times,
-        record=pair_histogram.at(bins=s.bins), rtol=s.rtol,
-    )  # fmt: skip
-    (name,) = run.data.data_vars
-    return run[str(name)].mean("run").values * s.bins / 2
+def _densities(s: Any) -> np.ndarray:
+    """(dimensions, times, bins): the law of the overlap of a pair, over pairs and runs."""
+    starts = jnp.concatenate([_starts(d, s) for d in s.dimensions])
+    counted = pair_histogram.at(bins=s.bins)
+    models = [SelfAttention(s.beta)] * len(starts)
+    data = side_by_side(models, starts, times=s.times, record=counted, rtol=s.rtol)
+    shares = data[counted.name].values.reshape(len(s.dimensions), s.runs, len(s.times), s.bins)
+    return shares.mean(axis=1) * s.bins / 2
 
 
 def _ridges(axes: Axes, d: int, density: np.ndarray, s: Any) -> None:
@@ -77,8 +82,8 @@ def _ridges(axes: Axes, d: int, density: np.ndarray, s: Any) -> None:
 def histograms(s: Any) -> Figure:
     """One ridge plot a dimension."""
     figure, (panels,) = new_figure(1, len(s.dimensions), width=3.3, height=3.7)
-    for axes, d in zip(panels, s.dimensions):
-        _ridges(axes, d, _densities(d, s), s)
+    for axes, d, density in zip(panels, s.dimensions, _densities(s)):
+        _ridges(axes, d, density, s)
     if any(d >= s.n for d in s.dimensions):
         legend_below(figure, panels)
     return figure

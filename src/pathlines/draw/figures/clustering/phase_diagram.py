@@ -68,7 +68,7 @@ def _panels(s: Any, kind: str) -> Figure:
     "Probability that two of n uniform tokens have merged, over depth-time and inverse temperature, for growing "
     "dimension (true flow, not layers). Dashed: the exact curve Γ of the equiangular flow, which is the boundary in "
     "high dimension; in low dimension clusters form early and then wait.",
-    quick={"dimensions": [2, 8, 512], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 9.0, "betas": 30,
+    quick={"dimensions": [2, 8, 512], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 9.0, "betas": 24,
            "until": 30.0, "times": 121, "samples": 32, "delta": 1e-3, "seed": 0},
     full={"dimensions": [2, 4, 8, 16, 32, 64, 128, 512], "columns": 4, "betas": 90, "times": 200, "samples": 2048},
 )  # fmt: skip
@@ -82,7 +82,7 @@ def phase_diagram_sa(s: Any) -> Figure:
     PERSPECTIVE,
     "The same diagram for unnormalised attention, whose clock runs faster the larger β: collapse comes earlier, not "
     "later, so it is no time change of self-attention.",
-    quick={"dimensions": [2, 16, 65536], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 7.0, "betas": 20,
+    quick={"dimensions": [2, 16, 65536], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 7.0, "betas": 16,
            "until": 1.0, "times": 121, "samples": 32, "delta": 1e-3, "seed": 0},
     full={"dimensions": [2, 4, 8, 16, 32, 128, 1024, 65536], "columns": 4, "beta_max": 9.0, "betas": 90,
           "times": 200, "samples": 256},
