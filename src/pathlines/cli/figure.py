@@ -33,7 +33,7 @@ def figure(
     `pathlines figure "clustering/*" --out figures/`.
     """
     ready()
-    from pathlines.draw import FIGURES
+    from pathlines.draw import FIGURES, save_figure
     from pathlines.foundation.errors import ArgumentError
 
     chosen = sorted({n for p in names for n in FIGURES.match(p)})
@@ -52,5 +52,5 @@ def figure(
             raise ArgumentError(f"Option --out must end in .pdf, .svg or .png, but is {path}.")
         writable(path)
         with console(stderr=True).status(f"drawing {name}"):
-            FIGURES[name].draw(size, changes).savefig(path)
+            save_figure(FIGURES[name].draw(size, changes), path)
         typer.echo(f"{name}: {path.resolve()}")

@@ -78,8 +78,9 @@ def run(
         save_run(result, out)
     if plot is not None:
         from pathlines.draw import plot as draw
+        from pathlines.draw import save_figure
 
-        draw(result).savefig(plot)
+        save_figure(draw(result), plot)
     if as_json:
         _print_json(result, how)
     else:

@@ -97,6 +97,7 @@ def _show_run(path: Path, plot: Path | None) -> None:
     console().print(repr(run), markup=False)
     if plot is not None:
         from pathlines.draw import plot as draw
+        from pathlines.draw import save_figure
 
-        draw(run).savefig(plot)
+        save_figure(draw(run), plot)
         typer.echo(f"figure: {plot.resolve()}")

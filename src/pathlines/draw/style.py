@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -67,6 +68,12 @@ def house_style() -> Iterator[None]:
     """Draw inside this context; global Matplotlib settings are left as they were."""
     with mpl.rc_context(_STYLE):
         yield
+
+
+def save_figure(figure: Figure, path: Path | str) -> None:
+    """Write a figure in the house style (fonts, bounding box and resolution are decided when saving)."""
+    with house_style():
+        figure.savefig(path)
 
 
 def new_figure(rows: int = 1, columns: int = 1, width: float = 3.4, height: float = 2.6, **kwargs: Any) -> tuple:

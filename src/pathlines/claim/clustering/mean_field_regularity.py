@@ -134,7 +134,7 @@ claim(
         "rtol": 1e-8,
         "atol": 1e-14,
     },
-    full={"betas": [0.05, 0.1, 0.2, 0.5, 1.0], "powers": [0.0, 0.1, 0.2, 0.3, 0.4, 0.45], "points": 8},
+    full={"betas": [0.05, 0.1, 0.2, 0.5, 1.0], "powers": [0.0, 0.1, 0.2, 0.3, 0.4, 0.45], "points": 6},
     within={"rate": absolute(5e-3, "remaining transient at t = 14…17, the slower the closer a is to ½")},
     simulate=simulate_regularity,
     predict=predict_regularity,

@@ -23,7 +23,7 @@ from pathlines.observable.pairs import pair_histogram
 
 
 def _starts(d: int, s: Any) -> Array:
-    """Uniform starts as (runs, n, n): drawn in their span for d ≥ n, padded with zeros below; neither changes overlaps."""
+    """Uniform starts as (runs, n, n): in their span for d ≥ n, padded with zeros below; neither changes an overlap."""
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     if d >= s.n:
         return jax.vmap(lambda key: Sphere(d).uniform_span(key, s.n))(keys)

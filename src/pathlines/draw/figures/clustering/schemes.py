@@ -79,9 +79,9 @@ def schemes(s: Any) -> Figure:
         last = k == len(LABELS) - 1
         theory_line(left, times, 1 - exact, label="equiangular reduction" if last else None, lw=0.9)
         theory_line(right, times[1:], exact[1:], label=None, lw=0.9)
-    late = times[times > 0.1 * s.until]
-    constant = float(terminal_constant(s.n, s.beta))
-    right.plot(late, constant / late**2, color=MUTED, lw=1.0, label=r"$C_\infty/t^2$ of Pre- and Peri-LN")
+    late = np.array([0.3, 1.0]) * s.until
+    above = 3 * float(terminal_constant(s.n, s.beta))
+    right.plot(late, above / late**2, color=MUTED, lw=1.1, label=r"slope of $t^{-2}$")
     left.set(xlabel="depth-time $t$", ylabel=r"mean cosine similarity $\langle\theta_i,\theta_j\rangle$")
     left.set(title=f"n = {s.n}, d = {s.d}, β = {s.beta:g}", ylim=(-0.03, 1.03), xlim=(0, 0.5 * s.until))
     right.set(xscale="log", yscale="log", xlabel="depth-time $t$", ylabel="one minus mean similarity")
