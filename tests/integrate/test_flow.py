@@ -49,6 +49,19 @@ def test_late_deficits_vs_closed_form(times):
     assert run["u_mean"].values[-1] < 1e-33
 
 
+def test_deficits_of_very_different_sizes_do_not_stall():
+    """Two pairs 10⁻⁹ apart inside a cluster 10⁻³ wide: their deficits are differences of much larger ones."""
+    centres = Sphere(3).normalise([[1.0, 0.0, 0.0], [1.0, 2e-4, 0.0], [1.0, 0.0, 3e-4]])
+    offset = np.zeros((6, 3))
+    offset[1::2, 1] = 1e-9
+    tokens = Sphere(3).normalise(np.repeat(np.asarray(centres), 2, axis=0) + offset)
+    run = flow(SelfAttention(2.0), tokens, times=[10.0, 20.0], record=deficits, method="dop853", rtol=1e-11)
+    assert [f.name for f in run.forms] == ["tokens", "GramAttention"]
+    assert run.certificate("accepted_steps").value < 200
+    across = run["deficits"].values[:, 0, 2]
+    assert across[1] / across[0] == pytest.approx(np.exp(-20.0), rel=1e-6)
+
+
 def test_change_of_form_is_bitwise_invisible_to_blocks(monkeypatch):
     times = np.linspace(0, 40, 81)
     whole = flow(SelfAttention(1.0), start(), times=times, record=u_mean, rtol=1e-8)

@@ -88,9 +88,9 @@ def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
     return Carry(time, state, integrals, slope, jnp.asarray(h, dtype), count, count, zero, zero, count)
 
 
-def _first_step(program: Program, controls: Controls, carry: Carry, slope: State) -> Array:
+def _first_step(program: Program, model: Model, controls: Controls, carry: Carry, slope: State) -> Array:
     """A first step that moves the state by one percent of its size, or less for tight tolerances."""
-    scale = _scale(controls, carry.state, carry.state)
+    scale = _scale(model, controls, carry.state, carry.state)
     size, speed = _rms(carry.state, scale), _rms(slope, scale)
     share = jnp.maximum(controls.rtol, 1e-14) ** (1 / program.method.order)
     return jnp.where(speed > 0, jnp.minimum(0.1 * share * size / jnp.maximum(speed, 1e-300), 1.0), 1e-3)
@@ -109,7 +109,8 @@ def advance(
     slope = jax.lax.cond(controls.fresh, lambda: field(here, carry.t), lambda: carry.slope)
     carry = carry._replace(slope=slope)
     if program.adaptive:
-        carry = carry._replace(h=jnp.where(carry.h > 0, carry.h, _first_step(program, controls, carry, slope[0])))
+        first = _first_step(program, model, controls, carry, slope[0])
+        carry = carry._replace(h=jnp.where(carry.h > 0, carry.h, first))
 
     def unfinished(c: Carry, target: Array) -> Array:
         going = (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
@@ -137,7 +138,7 @@ def step(program: Program, model: Model, field: Any, c: Carry, target: Array, co
     new, integrals = retract(raw)
     finite = jnp.isfinite(sum(jnp.sum(leaf) for leaf in jax.tree.leaves((new, slope[0]))))
     if program.adaptive:
-        ratio, size = _error(errors, controls, c.state, new)
+        ratio, size = _error(errors, model, controls, c.state, new)
         ratio = jnp.where(finite & jnp.isfinite(ratio), ratio, 1e10)
         growth = jnp.clip(0.9 * jnp.maximum(ratio, 1e-16) ** (-1 / (program.method.error_order + 1)), 0.2, 10.0)
         ok = ratio <= 1
@@ -164,9 +165,18 @@ def step(program: Program, model: Model, field: Any, c: Carry, target: Array, co
     )
 
 
-def _scale(controls: Controls, x: State, y: State) -> State:
+def _scale(model: Model, controls: Controls, x: State, y: State) -> State:
+    """atol + rtol·|x|, entry by entry.
+
+    Where control is purely relative, entries far below the largest one are differences of numbers of its size: asking
+    more of them than its rounding would only shrink the step.
+    """
+
     def one(a: Array, b: Array) -> Array:
-        size = controls.atol + controls.rtol * jnp.maximum(jnp.abs(a), jnp.abs(b))
+        larger = jnp.maximum(jnp.abs(a), jnp.abs(b))
+        size = controls.atol + controls.rtol * larger
+        if model.settles_relatively:
+            size = size + 32 * jnp.finfo(a.dtype).eps * jnp.max(larger)
         return jnp.where(size > 0, size, 1.0).astype(a.dtype)
 
     return jax.tree.map(one, x, y)
@@ -182,9 +192,9 @@ def _largest(x: State, dtype: Any) -> Array:
     return jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)).astype(dtype) for leaf in jax.tree.leaves(x)]))
 
 
-def _error(errors: tuple[Any, ...], controls: Controls, x: State, y: State) -> tuple[Array, Array]:
+def _error(errors: tuple[Any, ...], model: Model, controls: Controls, x: State, y: State) -> tuple[Array, Array]:
     """(error over tolerance, absolute size of the local error); two estimates combine as in DOP853."""
-    scale = _scale(controls, x, y)
+    scale = _scale(model, controls, x, y)
     first = _rms(errors[0][0], scale)
     size = _largest(errors[0][0], controls.end.dtype)
     if len(errors) == 1:

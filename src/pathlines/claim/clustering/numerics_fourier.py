@@ -37,7 +37,8 @@ def simulate(s: Any) -> Evidence:
         softmax, unnormalised = _truncated(angles, jnp.asarray(beta), modes)
         values["softmax"].append(np.asarray(softmax))
         values["unnormalised"].append(np.asarray(unnormalised))
-        values["automatic"].append(np.asarray(CircleAttention(beta).drift(angles, jnp.zeros(()))))
+        drift = eqx.filter_jit(CircleAttention(beta).drift)
+        values["automatic"].append(np.asarray(drift(angles, jnp.zeros(()))))
         curves.append(_velocity_curve(f"{modes} modes, β = {beta:g}", np.asarray(angles), values["softmax"][-1]))
     return Evidence(values, curves=tuple(curves))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,13 +49,15 @@ def _flow_time(beta: float, about: float, s: Any) -> tuple[float, Run]:
     """The same crossing under SA; ln u is nearly straight there, so interpolating it is safe."""
     require(bool(np.isfinite(about)), "most_layers", "be enough for the layers to reach δ", s.most_layers)
     times = np.linspace(0.0, about, s.records)
-    run = flow(SelfAttention(beta), Sphere(s.n).simplex(s.n), times=times, record=u_mean, method="dop853", rtol=s.rtol)
+    options = {"record": u_mean, "method": "dop853", "rtol": s.rtol, "form": "tokens"}
+    run = flow(SelfAttention(beta), Sphere(s.n).simplex(s.n), times=times, **options)
     return crossing_time(run.time, np.log(run["u_mean"].values), np.log(s.delta)), run
 
 
 def _one_layer(s: Any) -> np.ndarray:
     x = Sphere(s.one_d).uniform(jax.random.key(s.seed), s.one_n)
-    return np.asarray(SelfAttention(s.betas[0]).layer(x, jnp.zeros(()), jnp.asarray(s.step)))
+    layer = eqx.filter_jit(SelfAttention(s.betas[0]).layer)
+    return np.asarray(layer(x, jnp.zeros(()), jnp.asarray(s.step)))
 
 
 def simulate_layers(s: Any) -> Evidence:

@@ -82,7 +82,7 @@ _WINDOW = {
     "until": 30.0,
     "records": 241,
     "low": 1e-8,
-    "high": 1e-4,
+    "high": 1e-3,
     "rtol": 1e-12,
     "atol": 1e-15,
 }
