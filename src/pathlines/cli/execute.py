@@ -48,6 +48,11 @@ class Request(msgspec.Struct, frozen=True):
 def execute(request: Request, *, fresh: bool = False, store: Store | None = None) -> tuple[Run, str]:
     """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it."""
     model = build(request)
+    if not request.record:
+        usual = (
+            ("energy_fraction", "cluster_count", "mean_overlap") if model.on_sphere else ("cluster_count", "diameter")
+        )
+        request = msgspec.structs.replace(request, record=usual)
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store

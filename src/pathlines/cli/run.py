@@ -27,8 +27,9 @@ def run(
         str, typer.Option("--start", help="uniform, sines (deterministic), simplex[:overlap] or cube[:half-width].")
     ] = "uniform",
     record: Annotated[
-        str, typer.Option("--record", help="Observables, comma separated (`pathlines list observables`).")
-    ] = "energy_fraction,cluster_count,mean_overlap",
+        str,
+        typer.Option("--record", help="Observables, comma separated (`pathlines list observables`); a few by default."),
+    ] = "",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Independent starts; more than one is an ensemble.")] = 1,
     depth: Annotated[
         int | None, typer.Option("--layers", min=1, help="A stack of that many layers, not a flow.")

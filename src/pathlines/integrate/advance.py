@@ -137,8 +137,11 @@ def step(program: Program, model: Model, field: Any, c: Carry, target: Array, co
     raw, slope, errors = program.method.step(field, retract, (c.state, c.integrals), c.slope, c.t, h)
     new, integrals = retract(raw)
     finite = jnp.isfinite(sum(jnp.sum(leaf) for leaf in jax.tree.leaves((new, slope[0]))))
+    admissible = model.admissible(new)
+    finite = finite if admissible is None else finite & admissible
     if program.adaptive:
         ratio, size = _error(errors, model, controls, c.state, new)
+        ratio = jnp.maximum(ratio, _integral_error(program, errors, controls, c.integrals, integrals))
         ratio = jnp.where(finite & jnp.isfinite(ratio), ratio, 1e10)
         growth = jnp.clip(0.9 * jnp.maximum(ratio, 1e-16) ** (-1 / (program.method.error_order + 1)), 0.2, 10.0)
         ok = ratio <= 1
@@ -203,6 +206,17 @@ def _error(errors: tuple[Any, ...], model: Model, controls: Controls, x: State, 
     total = jnp.sqrt(first**2 + 0.01 * second**2)
     share = jnp.where(total > 0, first / jnp.where(total > 0, total, 1.0), 0.0)
     return first * share, size * share
+
+
+def _integral_error(
+    program: Program, errors: tuple[Any, ...], controls: Controls, before: tuple[Array, ...], after: tuple[Array, ...]
+) -> Array:
+    """Error over tolerance of the integrals that were asked for (that of the energy identity only rides along)."""
+    worst = jnp.zeros_like(controls.end)
+    for k in range(len(program.accumulate)):
+        scale = jnp.maximum(controls.atol, controls.rtol) * jnp.maximum(1.0, jnp.maximum(abs(before[k]), abs(after[k])))
+        worst = jnp.maximum(worst, jnp.abs(errors[0][1][k]) / scale)
+    return worst
 
 
 compiled_advance = eqx.filter_jit(advance)

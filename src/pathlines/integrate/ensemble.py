@@ -95,6 +95,10 @@ def _parameter(model: Model, over: Mapping[str, Any] | None) -> tuple[str | None
     numbers = finite_array("over", values, ("values",)).astype(float)
     if not isinstance(getattr(model, name, None), jax.Array):
         raise ArgumentError(f"Argument `over` must name a numeric field of {type(model).__name__}, but names `{name}`.")
+    if name in model.not_swept:
+        raise ArgumentError(
+            f"Argument `over` cannot vary `{name}` of {type(model).__name__}; sweep SelfAttention instead."
+        )
     return name, numbers
 
 

@@ -30,7 +30,7 @@ from pathlines.integrate.forms import choose_form
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
 from pathlines.integrate.methods import METHODS, Method
 from pathlines.integrate.observe import Observable, checked_observables, positions
-from pathlines.integrate.run import Run, describe, provenance
+from pathlines.integrate.run import Final, Run, describe, provenance
 from pathlines.model.base import Model
 
 Recorded = Sequence[Observable | str] | Observable | str
@@ -101,7 +101,7 @@ def flow(
         "dtype": str(tokens.dtype),
         "versions": provenance(),
     }
-    final = (journey.model, journey.carry.state, float(journey.carry.t))
+    final = Final(journey.model, journey.carry.state, float(journey.carry.t), tokens)
     seconds = clock.perf_counter() - began
     return Run(data, checks, tuple(journey.forms), outcome, setting, seconds, model, final)
 

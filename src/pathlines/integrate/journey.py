@@ -70,6 +70,8 @@ class Journey:
     def travel(self, report: Callable[[Journey], None]) -> str:
         """Go through all recorded times; return "completed" or at which time it stopped and why."""
         limit, why = self.model.horizon(self.posed.tokens)
+        if limit <= 0 and not self.consider_handover(True):
+            return f"stopped at t = 0: {why}"
         try:
             for targets, end in self._pieces(limit):
                 problem = self._through(targets, end, report)
@@ -149,7 +151,7 @@ class Journey:
         if status == STALLED:
             return f"stalled at t = {t:.6g}: the step size fell below rounding"
         if status == DIVERGED:
-            return f"diverged at t = {t:.6g}: the velocity is no longer finite"
+            return f"diverged at t = {t:.6g}: the velocity is no longer finite or the state left the model's domain"
         if int(self.carry.accepted + self.carry.rejected) >= self.max_steps:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
@@ -162,6 +164,8 @@ class Journey:
         if offer is None:
             return False
         model, state, reason = offer
+        if model.has_flow_map and self.program.accumulate:
+            return False
         if not model.has_tokens and any(o.needs_tokens for o in (*self.program.record, *self.program.accumulate)):
             return False
         self.trail.append((float(self.carry.t), at_horizon, self.carry.state))

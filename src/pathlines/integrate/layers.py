@@ -16,7 +16,7 @@ from pathlines.foundation.errors import ArgumentError, finite_number, positive_i
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
-from pathlines.integrate.run import Certificate, Run, describe, provenance
+from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
 from pathlines.model.base import Model, Snapshot
 
 
@@ -54,7 +54,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     }
     form = Form("tokens", 0.0, "layers act on coordinates")
     seconds = clock.perf_counter() - began
-    return Run(data, (check,), (form,), "completed", setting, seconds, model, (exact, final, eta * depth))
+    return Run(data, (check,), (form,), "completed", setting, seconds, model, Final(exact, final, eta * depth, tokens))
 
 
 @eqx.filter_jit

@@ -6,7 +6,7 @@ import hashlib
 import platform
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import msgspec
@@ -26,6 +26,15 @@ class Certificate(msgspec.Struct, frozen=True):
     meaning: str
 
 
+class Final(NamedTuple):
+    """The last state of a live run with its model, its time, and the tokens it started from."""
+
+    model: Any
+    state: Any
+    time: float
+    start: Any
+
+
 class Run(msgspec.Struct, frozen=True):
     """A finished (or honestly unfinished) run.
 
@@ -40,7 +49,7 @@ class Run(msgspec.Struct, frozen=True):
     setting: dict[str, Any]
     seconds: float
     model: Any = None
-    final: Any = None
+    final: Final | None = None
 
     def __getitem__(self, name: str) -> xr.DataArray:
         """The recorded observable ``name``."""

@@ -42,6 +42,10 @@ def side_by_side(
     if len({jax.tree.structure(m) for m in models}) != 1:
         raise ArgumentError("Argument `models` must hold models that differ in numbers only.")
     starts = admitted_tokens(models[0], tokens)
+    for model, start in zip(models, starts, strict=True):
+        limit, why = model.horizon(start)
+        if limit < grid[-1]:
+            raise ArgumentError(f"Argument `times` must end below {limit:.4g} for one of the models ({why}).")
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(cast(m, starts.dtype) for m in models))
     lanes = shared_settings(models[0], starts[0], grid, chosen, method, rtol, None, step, max_steps)
 

@@ -17,10 +17,14 @@ def circle_modes(beta: float, tolerance: float = 1e-17) -> int:
     K grows like sqrt(β ln(1/tolerance)).
     """
     beta = finite_number("beta", beta, low=0.0)
-    orders = np.arange(16 + int(8 * np.sqrt(beta) + 12))
-    terms = orders * ive(orders, beta)
-    tails = np.cumsum(terms[::-1])[::-1]
-    return max(2, int(np.argmax(tails < tolerance * ive(0, beta))))
+    count = 32
+    while True:
+        orders = np.arange(count)
+        tails = np.cumsum((orders * ive(orders, beta))[::-1])[::-1]
+        below = np.nonzero(tails < tolerance * ive(0, beta))[0]
+        if len(below) and below[0] < count // 2:
+            return max(2, int(below[0]))
+        count *= 2
 
 
 def _scaled_bessel(beta: Float[Array, ""], count: int) -> Float[Array, " K"]:

@@ -130,7 +130,7 @@ def _record(
 def horizon(V: ArrayLike, z_max: float, eps: float = float(np.finfo(np.float64).eps)) -> float:
     """t_max = ln(10^{-2}/(ε max|z|²))/(2λ1): beyond it the rounding of the scores e^{2λ1 t}|z|² makes softmax noise.
 
-    λ1 is the largest real part of the eigenvalues of V; inf if it is not positive. For M = I (divide |z|² by |M| else).
+    λ1 is the largest real part of the eigenvalues of V; inf if it is not positive. M = I; else multiply |z|² by |M|.
     """
     V = finite_array("V", V, ("d", "d")).astype(np.float64)
     size = finite_number("z_max", z_max, 0.0, open_low=True)

@@ -24,10 +24,11 @@ class Model(eqx.Module):
     """dX/dt = drift(X, t), on a state X that is a pytree of arrays (for most models, the ``(n, d)`` tokens).
 
     Subclasses are final. What a model does not have (a layer map, an energy, token coordinates) it does not override.
-    ``papers`` are the sources a run of it should cite.
+    ``papers`` are the sources a run of it should cite; ``not_swept`` names parameters that decide static fields.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = ()
+    not_swept: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def initial(self, tokens: Float[Array, "n d"]) -> State:
@@ -72,6 +73,15 @@ class Model(eqx.Module):
     def breakpoints(self) -> tuple[float, ...]:
         """Times where the drift jumps."""
         return ()
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether tokens are unit vectors, so that u_ij = 1 - <x_i, x_j>."""
+        return True
+
+    def admissible(self, state: State) -> Array | None:
+        """Whether a state is one the model speaks about; ``None`` when every finite state is."""
+        return None
 
     @property
     def has_tokens(self) -> bool:

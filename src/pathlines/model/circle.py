@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pathlines.attention import Softmax, Unnormalised
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
@@ -25,6 +26,7 @@ class CircleAttention(Model):
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
+    not_swept: ClassVar[tuple[str, ...]] = ("beta",)
 
     beta: Float[Array, ""]
     shift: Float[Array, ""]
@@ -56,6 +58,12 @@ class CircleAttention(Model):
     def deficits(self, state: Float[Array, " n"], t: Array) -> Float[Array, "n n"]:
         """u_ij = 2 sin²((θ_i - θ_j)/2), relatively accurate for close angles."""
         return 2 * jnp.sin((state[:, None] - state[None, :]) / 2) ** 2
+
+    def attention_matrix(self, state: Float[Array, " n"], t: Array) -> Float[Array, "n n"]:
+        """a_ij, the only place where the circle form writes n² numbers."""
+        kind = Unnormalised(self.shift) if self.unnormalised else Softmax()
+        scores = self.beta * (1 - self.deficits(state, t))
+        return kind.normalise(scores, self.normalised_masses(state.shape[0], state.dtype))[0]
 
     def _potential(self, angles: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         masses = self.normalised_masses(angles.shape[0], angles.dtype)

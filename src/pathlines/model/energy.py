@@ -6,6 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+def over_value(work: Float[Array, ""], value: Float[Array, ""]) -> Float[Array, ""]:
+    """work/v for V = v I; nothing moves and nothing is dissipated when v = 0."""
+    return jnp.where(value == 0, 0.0, work / jnp.where(value == 0, 1.0, value))
+
+
 def pair_energy(deficits: Float[Array, "n n"], beta: Float[Array, ""]) -> Float[Array, "n n"]:
     """(e^{-βu_ij} - 1)/β, with its limit -u_ij at β = 0.
 

@@ -14,6 +14,7 @@ from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.weights.heads import check_heads, stacked
 
 
 class FrozenExponentAttention(Model):
@@ -38,9 +39,16 @@ class FrozenExponentAttention(Model):
         self, value: Any, beta: float = 1.0, query: Any = None, key: Any = None, attention: Attention | None = None
     ) -> None:
         self.value = jnp.asarray(finite_array("value", value, ("d", "d")), float)
-        self.query, self.key = (None if m is None else jnp.asarray(m, float) for m in (query, key))
+        stacks = [None if m is None else stacked(k, m, 1) for k, m in (("query", query), ("key", key))]
+        check_heads(stacks[0], stacks[1], stacked("value", value, 1))
+        self.query, self.key = (None if m is None else jnp.asarray(m[0], float) for m in stacks)
         self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
         self.attention = Softmax() if attention is None else attention
+
+    @property
+    def on_sphere(self) -> bool:
+        """R^d."""
+        return False
 
     def check(self, tokens: Any) -> None:
         """Finite rows of the width of V."""

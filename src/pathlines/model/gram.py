@@ -19,9 +19,10 @@ from pathlines.model.energy import pair_energy
 class GramAttention(Model):
     """du_ij/dt = -T_ij - T_ji,  T_ij = σ_i + u_ij - Σ_k a_ik u_kj - σ_i u_ij,  σ_i = Σ_k a_ik u_ik.
 
-    Here a_ik ∝ m_k e^{-βu_ik}. The state is the matrix u_ij = 1 - <x_i, x_j> itself (derived from SA of arXiv:2312.10794 with Q = K = V = I): no
-    subtraction of nearly equal numbers, so with relative step control u keeps its digits down to underflow, where
-    tokens stop at 1e-33. ``unnormalised=True`` is USA with the kernel e^{β(<x,y>-shift)}.
+    Here a_ik ∝ m_k e^{-βu_ik}. The state is the matrix u_ij = 1 - <x_i, x_j> itself (derived from SA of
+    arXiv:2312.10794 with Q = K = V = I): with relative step control u keeps digits relative to its largest entry down
+    to 1e-300, where coordinates stop at 1e-33. Zeros (coincident tokens) stay zeros. ``unnormalised=True`` is USA with
+    the kernel e^{β<x,y> - shift}.
 
     You will see u_ij ~ C e^{-2t} with C constant to 1e-10. Good values: hand over once the diameter is below 1e-3.
     Cost: O(n³) time, O(n²) memory, whatever d.
@@ -86,7 +87,11 @@ class GramAttention(Model):
         total = jnp.sum(a, axis=1, keepdims=True)
         sigma = jnp.sum(a * state, axis=1, keepdims=True)
         half = sigma + total * state - a @ state - sigma * state
-        return jnp.where(jnp.eye(state.shape[0], dtype=bool), 0.0, -(half + half.T))
+        return jnp.where(state == 0, 0.0, -(half + half.T))
+
+    def retract(self, state: Float[Array, "n n"]) -> Float[Array, "n n"]:
+        """Deficits are not negative."""
+        return jnp.maximum(state, 0.0)
 
     def energy_deficit(self, state: Float[Array, "n n"], t: Array) -> Float[Array, ""] | None:
         """F = e^{-β}(E_β - E_max) = Σ m_i m_j (e^{-βu_ij} - 1)/(2β)."""

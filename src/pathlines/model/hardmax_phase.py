@@ -34,6 +34,11 @@ class HardmaxPhase(Model):
         """z."""
         return state
 
+    @property
+    def on_sphere(self) -> bool:
+        """R^d."""
+        return False
+
     def pair_scores(self, z: Float[Array, "n d"]) -> Float[Array, "n n"]:
         """<Q z_i, K z_j> of the softmax phase."""
         return self.parent.pair_scores(z)
@@ -69,10 +74,12 @@ class HardmaxPhase(Model):
         if n * d > 2048:
             raise FormError("The frozen attention graph has chains and is too large to exponentiate; stop earlier.")
         graph = self.attention_matrix(state, jnp.zeros(())) - jnp.eye(n, dtype=state.dtype)
-        return (jax.scipy.linalg.expm(s * jnp.kron(graph, self.value)) @ state.reshape(-1)).reshape(n, d)
+        return (jax.scipy.linalg.expm(s * jnp.kron(graph, self.value), max_squarings=48) @ state.reshape(-1)).reshape(
+            n, d
+        )
 
 
 @jax.jit
 def _relax(z: Float[Array, "n d"], leader: Int[Array, " n"], value: Float[Array, "d d"], s: Array) -> Array:
     anchor = z[leader]
-    return anchor + (z - anchor) @ jax.scipy.linalg.expm(-s * value).T
+    return anchor + (z - anchor) @ jax.scipy.linalg.expm(-s * value, max_squarings=48).T

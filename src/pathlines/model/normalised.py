@@ -12,6 +12,7 @@ from pathlines.attention import Attention
 from pathlines.foundation.errors import finite_array, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.energy import over_value
 from pathlines.model.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.model.self_attention import SelfAttention
 from pathlines.weights import Weights
@@ -90,6 +91,10 @@ class NormalisedAttention(Model):
         """Directions back to the sphere."""
         return Polar(self.inner.retract(state.direction), state.magnitude)
 
+    def admissible(self, state: Polar) -> Array | None:
+        """Magnitudes are positive; with repulsive values Pre-LN drives them to zero, where the model ends."""
+        return jnp.all(state.magnitude > 0)
+
     def _rates(self, state: Polar, t: Array) -> tuple[Array, Array, Array, Array]:
         a, log_scale = self.inner.attend(state.direction, t)
         h = jnp.sum(a * state.direction, axis=-1, keepdims=True)
@@ -122,7 +127,7 @@ class NormalisedAttention(Model):
         masses = self.normalised_masses(state.direction.shape[0], state.direction.dtype)
         scale = jnp.exp(log_scale - self.beta * self.inner.top) * s[:, 0]
         work = jnp.sum(masses * scale * jnp.sum(velocity * velocity, axis=-1))
-        return -work if self.inner.identity == "opposed" else work / self.inner.weights.value_sign
+        return -work if self.inner.identity == "opposed" else over_value(work, self.inner.weights.value_sign)
 
     def energy_identity(self) -> str:
         """As for SA."""

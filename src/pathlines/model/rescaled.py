@@ -62,14 +62,19 @@ class RescaledAttention(Model):
         self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
         self.perceptron = perceptron
         eigenvalues, vectors = np.linalg.eig(matrix)
-        self.diagonalisable = bool(np.linalg.cond(vectors) < 1e8)
+        self.diagonalisable = bool(np.linalg.cond(vectors) < 1e4)
         self.eigenvalues, self.vectors = jnp.asarray(eigenvalues), jnp.asarray(vectors)
         self.inverse = jnp.asarray(np.linalg.inv(vectors) if self.diagonalisable else vectors)
+
+    @property
+    def on_sphere(self) -> bool:
+        """R^d."""
+        return False
 
     def growth(self, t: Array) -> Float[Array, "d d"]:
         """e^{tV}: one eigen-decomposition for the whole run, one d × d product a call."""
         if not self.diagonalisable:
-            return jax.scipy.linalg.expm(t * self.value)
+            return jax.scipy.linalg.expm(t * self.value, max_squarings=48)
         return jnp.real((self.vectors * jnp.exp(t * self.eigenvalues)) @ self.inverse).astype(self.value.dtype)
 
     def check(self, tokens: Any) -> None:
@@ -104,20 +109,23 @@ class RescaledAttention(Model):
         return Softmax().normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
 
     def horizon(self, tokens: Any) -> tuple[float, str]:
-        """t_max = ln(10⁻²/(ε max|z|²))/(2λ): scores ~ e^{2λt}|z|² then carry two digits after the point."""
+        """t_max = ln(10⁻²/(ε β|QᵀK| max|z|²))/(2λ): scores ~ e^{2λt}|z|² then carry two digits after the point."""
         rate = float(np.max(np.real(np.asarray(self.eigenvalues))))
         if rate <= 0:
             return np.inf, ""
-        size = float(np.max(np.sum(np.asarray(tokens) ** 2, axis=-1))) * max(float(self.beta), 1e-300) + 1e-300
+        identity = np.eye(self.value.shape[0])
+        query, key = (identity if m is None else np.asarray(m) for m in (self.query, self.key))
+        strength = float(self.beta) * float(np.linalg.norm(query.T @ key, 2))
+        size = float(np.max(np.sum(np.asarray(tokens) ** 2, axis=-1))) * strength + 1e-300
         time = np.log(1e-2 / (np.finfo(np.asarray(tokens).dtype).eps * size)) / (2 * rate)
-        return float(time), "attention scores, which grow like e^{2λt}, have lost their digits to rounding"
+        return max(float(time), 0.0), "attention scores, which grow like e^{2λt}, have lost their digits to rounding"
 
     def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
         """Once P is 0/1 to 1e-14, what remains is a linear equation with a known solution.
 
-        For V = λI with leaders that follow themselves the leaders can never change: a follower stays on the segment
-        to its leader, and the score is linear on it. For other V the 0/1 matrix is only trusted at the horizon, and
-        checked again at the end.
+        For V = λI, λ > 0, with leaders that follow themselves, leaders never change: with θ = e^{-λs} a follower is at
+        z_l + θ(z_i - z_l), and <Q z_i(θ), K(z_l - z_j(θ))> is a convex combination of two functions linear in θ that
+        are ≥ 0 at θ = 1 and θ = 0. For other V the 0/1 matrix is only trusted at the horizon, and checked at the end.
         """
         if self.perceptron is not None or not self.diagonalisable:
             return None
@@ -125,7 +133,8 @@ class RescaledAttention(Model):
         if np.max(np.minimum(weights, 1 - weights)) > BOOLEAN:
             return None
         leader = np.argmax(weights, axis=1)
-        scalar = bool(np.allclose(self.value, self.value[0, 0] * np.eye(len(self.value)), rtol=0, atol=0))
+        rate = float(self.value[0, 0])
+        scalar = rate > 0 and bool(np.all(np.asarray(self.value) == rate * np.eye(len(self.value))))
         if not at_horizon and not (scalar and np.all(leader[leader] == leader)):
             return None
         reason = f"attention is 0/1 to {BOOLEAN:g}: the remaining linear flow is solved exactly"

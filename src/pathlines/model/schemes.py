@@ -36,6 +36,11 @@ class Scheme(eqx.Module):
 SCHEMES: Registry[type[Scheme]] = Registry("normalisation scheme", "pathlines.model")
 
 
+def _nonzero(m: Column) -> Column:
+    """m, or one where A vanishes: N(0) = 0, nothing moves."""
+    return jnp.where(m > 0, m, 1.0)
+
+
 def _length(x: Float[Array, "n d"]) -> Column:
     return jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
 
@@ -105,13 +110,13 @@ class PeriLN(Scheme):
 
     def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
         """(r m, h/m)."""
-        return r * m, h / m
+        return r * _nonzero(m), h / _nonzero(m)
 
     def layer(
         self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
     ) -> tuple[Float[Array, "n d"], Column]:
         """rθ + ηA/|A|."""
-        x = r * theta + step * a / _length(a)
+        x = r * theta + step * a / _nonzero(_length(a))
         return x, _length(x)
 
 
@@ -126,14 +131,14 @@ class NGPT(Scheme):
 
     def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
         """(m/α, 0)."""
-        return m / self.alpha, jnp.zeros_like(r)
+        return _nonzero(m) / self.alpha, jnp.zeros_like(r)
 
     def layer(
         self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
     ) -> tuple[Float[Array, "n d"], Column]:
         """(1-αη)θ + αηA/|A|."""
         gain = self.alpha * step
-        return (1 - gain) * theta + gain * a / _length(a), r
+        return (1 - gain) * theta + gain * a / _nonzero(_length(a)), r
 
 
 @SCHEMES.add("sqrt")

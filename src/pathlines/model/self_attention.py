@@ -16,7 +16,7 @@ from pathlines.foundation.errors import ArgumentError, finite_array, finite_numb
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.energy import pair_energy
+from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
 from pathlines.model.perceptron import Perceptron
 from pathlines.weights import Fixed, Identity, Weights
@@ -86,6 +86,11 @@ class SelfAttention(Model):
     def breakpoints(self) -> tuple[float, ...]:
         """Where piecewise weights jump."""
         return self.weights.breakpoints
+
+    @property
+    def on_sphere(self) -> bool:
+        """Unless ``space="euclidean"``."""
+        return self.space == "sphere"
 
     def domain(self, d: int) -> Domain:
         """The space the tokens live in."""
@@ -184,7 +189,7 @@ class SelfAttention(Model):
         masses = self.normalised_masses(*_like(state))
         speed = jnp.sum(velocity * velocity, axis=-1)
         work = jnp.sum(masses * jnp.exp(log_scale - self.beta * self.top) * speed)
-        return -work if self.identity == "opposed" else work / self.weights.value_sign
+        return -work if self.identity == "opposed" else over_value(work, self.weights.value_sign)
 
     def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
         """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose.
@@ -212,7 +217,9 @@ class SelfAttention(Model):
         return (jnp.max(self.deficits(state, jnp.zeros(()))) <= RIPE_DEFICIT) & (self.weights.value_sign == 1)
 
     def energy_identity(self) -> str:
-        """The identity needs V = ±Q^T K symmetric, one head and no perceptron."""
+        """The identity needs V = ±Q^T K symmetric, one head, no perceptron and a smooth attention kind."""
+        if isinstance(self.attention, Hardmax):
+            return "hard-max attention is not a gradient of E_β"
         return "holds" if self.identity in ("identity", "matched", "opposed") else self.identity
 
 

@@ -13,8 +13,8 @@ from pathlines.model.energy import pair_energy
 
 def _beta(snapshot: Snapshot) -> Array:
     beta = getattr(snapshot.model, "beta", None)
-    if beta is None:
-        raise FormError(f"{type(snapshot.model).__name__} has no β, hence no energy.")
+    if beta is None or not snapshot.model.on_sphere:
+        raise FormError(f"{type(snapshot.model).__name__} has no interaction energy: it needs β and unit tokens.")
     return beta
 
 

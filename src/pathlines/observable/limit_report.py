@@ -1,4 +1,4 @@
-"""What a run has converged to, said only when it has."""
+"""What the last state of a run looks like, and what the theory says of its limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ THRESHOLDS = (1e-2, 1e-3, 1e-4)
 
 
 class LimitReport(msgspec.Struct, frozen=True):
-    """``clusters`` is None ("not converged") unless the counts at three thresholds agree.
+    """``clusters`` is None ("not converged") unless the counts at three thresholds agree; a plateau of metastable
+    clusters passes that test too, since its escape rate can be as small as e^{-2β}.
 
     For the rescaled system in R^d: what the theory says for this V, leaders, vertices, values of the leading
     coordinate, rank of the attention matrix, how far it is from 0/1, and the time up to which softmax was meaningful.
@@ -41,7 +42,7 @@ def limit_report(run: Run) -> LimitReport:
     """Classify the last state of a run that was made in this process (saved runs keep data only)."""
     if run.final is None:
         raise ArgumentError("Argument `run` must be a live run of flow() or layers(), not an ensemble or a saved file.")
-    model, state, t = run.final
+    model, state, t, start = run.final
     snapshot = Snapshot(model, state, jnp.asarray(t, float), state)
     counts = {len(np.unique(cluster_labels.at(delta=delta)(snapshot))) for delta in THRESHOLDS}
     labels = np.asarray(cluster_labels(snapshot))
@@ -54,17 +55,19 @@ def limit_report(run: Run) -> LimitReport:
     report = LimitReport(float(t), clusters, centres)
     if not isinstance(run.model, RescaledAttention):
         return report
-    return _euclidean(run.model, model, snapshot, report)
+    limit, _ = run.model.horizon(np.asarray(start))
+    return _euclidean(run.model, model, snapshot, report, limit)
 
 
-def _euclidean(asked: RescaledAttention, model: Any, snapshot: Snapshot, report: LimitReport) -> LimitReport:
+def _euclidean(
+    asked: RescaledAttention, model: Any, snapshot: Snapshot, report: LimitReport, limit: float
+) -> LimitReport:
     d = asked.value.shape[0]
     query, key = (np.eye(d) if m is None else np.asarray(m) for m in (asked.query, asked.key))
     kind = classify_value(np.asarray(asked.value), query.T @ key)
     weights = np.asarray(snapshot.attention)
     leading = np.asarray(snapshot.tokens) @ kind.left if kind.left is not None else np.zeros(0)
     values = [float(leading.min()), float(leading.max())] if leading.size else []
-    limit, _ = asked.horizon(snapshot.start)
     return msgspec.structs.replace(
         report,
         statement=kind.statement,

@@ -5,8 +5,16 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
+
+
+def overlap_matrix(snapshot: Snapshot) -> Float[Array, "n n"]:
+    """<x_i, x_j> = 1 - u_ij, for unit tokens only."""
+    if not snapshot.model.on_sphere:
+        raise FormError(f"{type(snapshot.model).__name__} lives in R^d: overlaps and energy are for unit tokens.")
+    return 1 - snapshot.deficits
 
 
 def _pairs(u: Float[Array, "n n"]) -> tuple[Array, Array]:
@@ -17,7 +25,7 @@ def _pairs(u: Float[Array, "n n"]) -> tuple[Array, Array]:
 @observable("overlaps", "overlaps", "⟨xᵢ,xⱼ⟩", dims=("token", "other"))
 def overlaps(snapshot: Snapshot) -> Array:
     """g_ij = <x_i, x_j> on the sphere, as 1 - u_ij."""
-    return 1 - snapshot.deficits
+    return overlap_matrix(snapshot)
 
 
 @observable("deficits", "pair deficits", "uᵢⱼ", dims=("token", "other"))
@@ -29,8 +37,8 @@ def deficits(snapshot: Snapshot) -> Array:
 @observable("mean_overlap", "mean overlap", "mean ⟨xᵢ,xⱼ⟩")
 def mean_overlap(snapshot: Snapshot) -> Array:
     """Mean of <x_i, x_j> over i ≠ j (one minus the mean deficit)."""
-    u = snapshot.deficits
-    return 1 - jnp.sum(u) / (u.shape[0] * (u.shape[0] - 1))
+    g = overlap_matrix(snapshot)
+    return 1 - jnp.sum(1 - g) / max(g.shape[0] * (g.shape[0] - 1), 1)
 
 
 @observable("u_max", "largest pair deficit", "max uᵢⱼ")
@@ -43,7 +51,7 @@ def u_max(snapshot: Snapshot) -> Array:
 def u_mean(snapshot: Snapshot) -> Array:
     """Mean of u_ij over pairs i ≠ j."""
     u = snapshot.deficits
-    return jnp.sum(u) / (u.shape[0] * (u.shape[0] - 1))
+    return jnp.sum(u) / max(u.shape[0] * (u.shape[0] - 1), 1)
 
 
 @observable("diameter", "diameter", "max |xᵢ−xⱼ|")
@@ -64,16 +72,16 @@ def p_clustered(snapshot: Snapshot, delta: float) -> Array:
     """Fraction of the pairs i < j with u_ij ≤ δ."""
     u = snapshot.deficits
     near = jnp.sum(u <= delta) - u.shape[0]
-    return near.astype(u.dtype) / (u.shape[0] * (u.shape[0] - 1))
+    return near.astype(u.dtype) / max(u.shape[0] * (u.shape[0] - 1), 1)
 
 
 @observable("pair_histogram", "histogram of overlaps", "#{⟨xᵢ,xⱼ⟩}", dims=("overlap_bin",), bins=50)
 def pair_histogram(snapshot: Snapshot, bins: int) -> Array:
     """Fractions of the pairs i < j with g_ij in ``bins`` equal cells of [-1, 1]."""
-    u = snapshot.deficits
-    values = 1 - u[_pairs(u)]
+    g = overlap_matrix(snapshot)
+    values = g[_pairs(g)]
     cells = jnp.clip(((values + 1) / 2 * bins).astype(int), 0, bins - 1)
-    return jnp.zeros(bins, u.dtype).at[cells].add(1.0 / values.size)
+    return jnp.zeros(bins, g.dtype).at[cells].add(1.0 / max(values.size, 1))
 
 
 @observable(
@@ -84,7 +92,7 @@ def deficit_histogram(snapshot: Snapshot, bins: int, lowest: float, highest: flo
     u = snapshot.deficits
     values = jnp.log10(jnp.maximum(u[_pairs(u)], 1e-300))
     cells = jnp.clip(((values - lowest) / (highest - lowest) * bins).astype(int), 0, bins - 1)
-    return jnp.zeros(bins, u.dtype).at[cells].add(1.0 / values.size)
+    return jnp.zeros(bins, u.dtype).at[cells].add(1.0 / max(values.size, 1))
 
 
 @observable("cross_ratios", "cross-ratios", "uᵢⱼuₖₗ/(uᵢₖuⱼₗ)", dims=("quadruple",))

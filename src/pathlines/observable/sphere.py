@@ -13,7 +13,7 @@ from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.limit.cone import cone_residual as _cone_residual
 from pathlines.limit.cone import hemisphere
-from pathlines.model import NormalisedAttention, SelfAttention
+from pathlines.model import CircleAttention, NormalisedAttention, SelfAttention
 from pathlines.model.base import Snapshot
 
 
@@ -30,7 +30,10 @@ def mode_signs(snapshot: Snapshot) -> Array:
 
 
 def _modes(snapshot: Snapshot) -> Array:
-    heads = snapshot.model.weights.at(snapshot.time) if isinstance(snapshot.model, SelfAttention) else None
+    model: Any = snapshot.model.inner if isinstance(snapshot.model, NormalisedAttention) else snapshot.model
+    if not isinstance(model, SelfAttention) or model.identity not in ("identity", "matched", "opposed"):
+        raise FormError("Mode masses need one head with symmetric V = ±Q^T K.")
+    heads = model.weights.at(snapshot.time)
     if heads is None:
         return snapshot.tokens
     return snapshot.tokens @ jnp.linalg.eigh(heads.value[0])[1]
@@ -65,6 +68,8 @@ def magnitude(snapshot: Snapshot) -> Array:
 
 def _attended(snapshot: Snapshot) -> Array:
     model: Any = snapshot.model.inner if isinstance(snapshot.model, NormalisedAttention) else snapshot.model
+    if isinstance(model, CircleAttention):
+        return snapshot.attention @ snapshot.tokens
     if not isinstance(model, SelfAttention):
         raise FormError(f"{type(model).__name__} does not expose its attention vectors.")
     return model.attend(snapshot.tokens, snapshot.time)[0]

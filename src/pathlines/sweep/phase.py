@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,14 @@ from jaxtyping import Array, Float, Int
 
 from pathlines.attention import Softmax, Unnormalised
 from pathlines.domain import Sphere
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import (
+    ArgumentError,
+    PathlinesWarning,
+    finite_array,
+    finite_number,
+    positive_integer,
+    require,
+)
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
@@ -27,6 +35,9 @@ from pathlines.store.results import Store
 
 BETAS_A_PART = 10
 LANES = 32
+FLOOR = {"float32": 1e-6, "float64": 1e-14}
+"""Deficits below this are rounding of 1 - <x_i, x_j>."""
+
 MOST_STEPS = 20_000
 
 
@@ -58,7 +69,8 @@ def phase_diagram(
     betas, times = finite_array("betas", betas, ("b",)).astype(float), _even(times)
     if kind not in ("sa", "usa"):
         raise ArgumentError(f"Argument `kind` must be one of sa, usa, but is {kind!r}.")
-    finite_number("delta", delta, low=0.0, high=2.0, open_low=True)
+    finite_number("delta", delta, low=10 * FLOOR[resolve_dtype(dtype).name], high=2.0)
+    require(bool((betas >= 0).all()), "betas", "be ≥ 0", betas)
     sweep = _Sweep(d, n, samples, kind, float(delta), seed, resolve_dtype(dtype).name, float(rtol))
     parts = []
     with Progress(f"phase diagram d = {d}", len(betas), show=progress) as bar:
@@ -67,6 +79,10 @@ def phase_diagram(
             parts.append(_part(sweep, block, times, store))
             bar.update(start + len(block))
     data = xr.concat(parts, "beta")
+    lost = int(np.isnan(data["p"].values).any(axis=1).sum())
+    if lost:
+        text = f"At {lost} of {len(betas)} β some samples needed more than {MOST_STEPS} steps; p is NaN where unknown."
+        warnings.warn(text, PathlinesWarning, stacklevel=2)
     data.attrs = {"n": n, "d": d, "samples": samples, "delta": delta, "kind": kind, "seed": seed, "dtype": dtype}
     return data
 
@@ -173,7 +189,7 @@ def _model(kind: str) -> SelfAttention:
 def _log_deficits(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
     """ln u_ij and its time derivative, pairs i < j; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
     i, j = np.triu_indices(x.shape[0], 1)
-    u = jnp.maximum(1 - (x @ x.T)[i, j], 1e-6 if x.dtype == jnp.float32 else 1e-14)
+    u = jnp.maximum(1 - (x @ x.T)[i, j], FLOOR[x.dtype.name])
     return jnp.log(u), -(v @ x.T + x @ v.T)[i, j] / u
 
 

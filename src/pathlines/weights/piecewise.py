@@ -39,7 +39,7 @@ class Piecewise(Weights):
 
     def at(self, t: Array) -> Heads | None:
         """The piece that contains t (pieces are closed on the left)."""
-        piece = jnp.searchsorted(jnp.asarray(self.switches), t, side="right")
+        piece = jnp.searchsorted(jnp.asarray(self.switches, t.dtype), t, side="right")
         query, key = (None if m is None else m[piece] for m in (self.query, self.key))
         return Heads(query, key, self.value[piece])
 

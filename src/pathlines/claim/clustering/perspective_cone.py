@@ -20,6 +20,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.integrate import ensemble, flow
 from pathlines.integrate.observe import positions
+from pathlines.limit.clusters import antipodal_escape_rate
 from pathlines.limit.cone import cone_residual, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
 from pathlines.observable.analysis import mean_and_error
@@ -158,9 +159,10 @@ def simulate_collapse(s: Any) -> Evidence:
 
 
 def predict_collapse(s: Any) -> Evidence:
-    """A hemisphere for sure, hence one cluster; nothing is known when n > d."""
+    """A hemisphere for sure if n ≤ d, hence one cluster once the run outlasts the escape of an antipodal pair."""
     sure = s.n <= s.d
-    return Evidence({"smallest_margin": 0.0 if sure else None, "largest_count": 1.0 if sure else None})
+    told = sure and s.until > np.log(1 / s.delta) / antipodal_escape_rate(s.beta)
+    return Evidence({"smallest_margin": 0.0 if sure else None, "largest_count": 1.0 if told else None})
 
 
 claim(
@@ -178,4 +180,6 @@ claim(
     simulate=simulate_collapse,
     predict=predict_collapse,
     axes=Axes("depth-time t", "clusters"),
+    note="Inconclusive if the run is shorter than ln(1/δ)(1+e^{2β})/2, the time in which even an antipodal pair "
+    "would meet.",
 )

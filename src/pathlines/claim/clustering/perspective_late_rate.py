@@ -24,14 +24,20 @@ from pathlines.observable.analysis import decay_rate
 from pathlines.observable.pairs import diameter
 from pathlines.weights import Fixed
 
-# --- CL-14, CL-15, ER-12, OP-05: the late rate
+# --- CL-14, CL-15, ER-12
 
 
 def _late_rate(model: Model, start: jax.Array, until: float, s: Any) -> tuple[float, Run]:
     """Slope of ln(diameter) in the window low < diameter < high."""
     times = np.linspace(0.0, until, s.records)
     run = flow(model, start, times=times, record=diameter, method="dop853", rtol=s.rtol, atol=s.atol, form="tokens")
-    return decay_rate(run.time, run["diameter"].values, s.low, s.high), run
+    return _slope(run.time, run["diameter"].values, s), run
+
+
+def _slope(times: np.ndarray, width: np.ndarray, s: Any) -> float:
+    """The rate, or NaN (nothing can be said) when the run ends before the window."""
+    inside = (width > s.low) & (width < s.high)
+    return decay_rate(times, width, s.low, s.high) if inside.sum() >= 3 else float("nan")
 
 
 def _random_scores(seed: int, d: int) -> dict[str, np.ndarray]:
@@ -149,6 +155,9 @@ claim(
 )
 
 
+# --- OP-05: several heads
+
+
 def simulate_heads(s: Any) -> Evidence:
     """H heads with their own Gaussian Q_h, K_h and V_h = I/H, from a hemisphere."""
     shape = (2, s.heads, s.d, s.d)
@@ -162,7 +171,7 @@ def simulate_heads(s: Any) -> Evidence:
         record = (diameter, positions)
         run = flow(model, start, times=times, record=record, method="dop853", rtol=s.rtol, atol=s.atol)
         width = run["diameter"].values
-        rates.append(decay_rate(times, width, s.low, s.high))
+        rates.append(_slope(times, width, s))
         drops.append(float(np.max(-np.diff(np.min(run["tokens"].values[..., 0], axis=1)))))
         curves.append(Curve(f"H={s.heads} β={beta:g}", times[width > s.low], width[width > s.low]))
         runs.append(run)
