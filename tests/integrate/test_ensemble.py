@@ -28,7 +28,7 @@ def run_of(model=None, **changes):
 
 
 def test_chunks_are_bitwise_invisible():
-    """Lanes of 70 runs, in one chunk or in as many chunks as groups."""
+    """Three groups of lanes, in one chunk or in a chunk each."""
     width = lanes.lane_count(8, 3)
     runs = 2 * width + 5
     whole = run_of(runs=runs)
