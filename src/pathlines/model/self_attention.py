@@ -52,6 +52,7 @@ class SelfAttention(Model):
     top: Float[Array, ""]
     space: str = eqx.field(static=True)
     identity: str = eqx.field(static=True)
+    symmetric_value: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class SelfAttention(Model):
         self.space = space
         self.identity, top = _energy_identity(self.weights, perceptron, space)
         self.top = jnp.asarray(top)
+        self.symmetric_value = _symmetric_value(self.weights)
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -225,6 +227,17 @@ class SelfAttention(Model):
 
 def _like(state: Array) -> tuple[int, Any]:
     return state.shape[0], state.dtype
+
+
+def _symmetric_value(weights: Weights) -> bool:
+    """Whether V is one symmetric matrix at every depth (a matrix that is being traced is not known to be)."""
+    if not isinstance(weights, Fixed):
+        return isinstance(weights, Identity)
+    value = weights.value
+    if value.shape[0] != 1 or isinstance(value, jax.core.Tracer):
+        return False
+    matrix = np.asarray(value[0])
+    return bool(np.abs(matrix - matrix.T).max() <= 1e-12 * max(1.0, float(np.abs(matrix).max())))
 
 
 def _energy_identity(weights: Weights, perceptron: Perceptron | None, space: str) -> tuple[str, float]:

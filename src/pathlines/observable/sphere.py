@@ -31,8 +31,8 @@ def mode_signs(snapshot: Snapshot) -> Array:
 
 def _modes(snapshot: Snapshot) -> Array:
     model: Any = snapshot.model.inner if isinstance(snapshot.model, NormalisedAttention) else snapshot.model
-    if not isinstance(model, SelfAttention) or model.identity not in ("identity", "matched", "opposed"):
-        raise FormError("Mode masses need one head with symmetric V = ±Q^T K.")
+    if not isinstance(model, SelfAttention) or not model.symmetric_value:
+        raise FormError("Mode masses need one head with a symmetric value matrix V.")
     heads = model.weights.at(snapshot.time)
     if heads is None:
         return snapshot.tokens
