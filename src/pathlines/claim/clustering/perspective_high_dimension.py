@@ -188,7 +188,7 @@ claim(
     simulate=simulate_deviation,
     predict=predict_deviation,
     axes=Axes("dimension d", "sup_t max|⟨xᵢ,xⱼ⟩−γ_β|", x_scale="log", y_scale="log"),
-    note="The largest of 8 runs, rather than their mean, is about 3.2–4.3 (β=1) and 5.1–5.8 (β=4) times d^{−1/2}.",
+    note="This is the mean over runs; published constants that are larger may be maxima over runs.",
 )
 
 
