@@ -14,6 +14,7 @@ from pathlines.claim.evaluate import Check, Line, Outcome
 from pathlines.draw.style import COLOURS, GRID, INK, MUTED, THEORY, house_style, new_figure, theory_line
 
 MANY = 7
+LEGIBLE = 12
 
 
 def claim_figure(outcome: Outcome, axes: Axes) -> Figure:
@@ -34,8 +35,10 @@ def claim_figure(outcome: Outcome, axes: Axes) -> Figure:
 def _panel(place: Any, lines: list[Line], axes: Axes, title: str) -> None:
     simulated = [line for line in lines if line.role == "simulation"]
     predicted = [line for line in lines if line.role == "theory"]
-    for colour, line in zip(_colours(len(simulated)), simulated):
-        _simulation(place, line, colour)
+    crowded = len(simulated) > LEGIBLE
+    for number, line in enumerate(simulated):
+        label = line.label if not crowded else f"{line.label}, and {len(simulated) - 1} more" if number == 0 else None
+        _simulation(place, line, COLOURS[number % len(COLOURS)], label)
     for number, line in enumerate(predicted):
         labelled = len(predicted) <= MANY or number == 0
         label = (line.label if len(predicted) <= MANY else "theory") if labelled else None
@@ -54,10 +57,6 @@ def _panel(place: Any, lines: list[Line], axes: Axes, title: str) -> None:
         place.legend(handles, labels, fontsize=7, **where)
 
 
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
-
-
 def _shown(x: list[float], y: list[float], axes: Axes) -> tuple[np.ndarray, np.ndarray]:
     """Points that a logarithmic axis can show."""
     u, v = np.asarray(x, float), np.asarray(y, float)
@@ -67,12 +66,10 @@ def _shown(x: list[float], y: list[float], axes: Axes) -> tuple[np.ndarray, np.n
     return u[keep], v[keep]
 
 
-def _simulation(place: Any, line: Line, colour: str) -> None:
+def _simulation(place: Any, line: Line, colour: str, label: str | None) -> None:
     x, y = np.asarray(line.x, float), np.asarray(line.y, float)
     few = len(x) <= 12
-    place.plot(
-        x, y, color=colour, label=line.label, marker="o" if few else None, ms=4, lw=1.0 if few else 1.7, alpha=0.9
-    )
+    place.plot(x, y, color=colour, label=label, marker="o" if few else None, ms=4, lw=1.0 if few else 1.7, alpha=0.9)
     if line.error is not None:
         error = np.asarray(line.error, float)
         if few:
