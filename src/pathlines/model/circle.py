@@ -19,7 +19,7 @@ from pathlines.model.base import MODELS, Description, Model
 class CircleAttention(Model):
     """dθ_i/dt = U'(θ_i)/(β U(θ_i)) (SA) or e^{β-shift} U'(θ_i)/β (USA),  U(θ) = Σ_j m_j e^{β(cos(θ-θ_j)-1)}.
 
-    The d = 2 case of arXiv:2312.10794 with x = (cos θ, sin θ), in O(nK) per drift with K Fourier modes (K = 14, 30, 86
+    The d = 2 case of arXiv:2312.10794 with x = (cos θ, sin θ), in O(nK) per drift with K Fourier modes (K = 16, 34, 97
     for β = 1, 9, 100 at machine precision). Angles are lifted to the real line and never wrapped.
 
     Good values: n = 10²..10⁶, β up to a few hundred. Needs β > 0.
