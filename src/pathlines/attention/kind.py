@@ -26,5 +26,10 @@ class Attention(eqx.Module):
         a constant for unnormalised attention.
         """
 
+    @property
+    def fused(self) -> tuple[bool, Array] | None:
+        """(normalised?, shift) when weights are m_j e^{s_ij - c_i} with c_i = ln Σ m_j e^{s_ij}, or c_i = shift."""
+        return None
+
 
 ATTENTIONS: Registry[type[Attention]] = Registry("attention kind", "pathlines.attention")

@@ -20,3 +20,8 @@ class Softmax(Attention):
         raw = masses * jnp.exp(scores - top)
         total = jnp.sum(raw, axis=-1, keepdims=True)
         return raw / total, (top + jnp.log(total))[..., 0]
+
+    @property
+    def fused(self) -> tuple[bool, Array] | None:
+        """Normalised."""
+        return True, jnp.zeros(())

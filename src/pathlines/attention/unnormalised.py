@@ -24,3 +24,8 @@ class Unnormalised(Attention):
         """No row coupling."""
         shift = jnp.asarray(self.shift, scores.dtype)
         return masses * jnp.exp(scores - shift), jnp.full(scores.shape[:-1], shift)
+
+    @property
+    def fused(self) -> tuple[bool, Array] | None:
+        """Shifted by a constant."""
+        return False, jnp.asarray(self.shift)

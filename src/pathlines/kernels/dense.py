@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
 from pathlines.kernels.choice import DENSE_PAIRS, choose_dense
+from pathlines.kernels.native import fused_attend, native_serves
 
 
 def attend(
@@ -19,8 +20,12 @@ def attend(
 ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """A_i = Σ_j a_ij v_j with scores s_ij = <q_i, k_j>; also the ``log_scale`` of the attention kind.
 
-    Cost O(n²(p + d)) time. Memory O(n²) while that is at most 2²⁴ weights, O(2²⁴) in row blocks beyond.
+    Cost O(n²(p + d)) time. On a CPU with a compiler, kinds that have a ``fused`` form never write the weights (memory
+    O(n(p + d))). Elsewhere memory is O(n²) while that is at most 2²⁴ weights, O(2²⁴) in row blocks beyond.
     """
+    fused = attention.fused
+    if fused is not None and native_serves(jnp.result_type(queries, keys, values)):
+        return fused_attend(fused[0], queries, keys, values, masses, fused[1])
 
     def rows(block: Float[Array, "r p"]) -> tuple[Float[Array, "r d"], Float[Array, " r"]]:
         weights, log_scale = attention.normalise(block @ keys.T, masses)

@@ -30,6 +30,7 @@ from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
 from pathlines.integrate.methods import METHODS
 from pathlines.model import SelfAttention
+from pathlines.model.gram import GramAttention
 from pathlines.store.address import address
 from pathlines.store.results import Store
 
@@ -39,6 +40,7 @@ FLOOR = {"float32": 1e-6, "float64": 1e-14}
 """Deficits below this are rounding of 1 - <x_i, x_j>."""
 
 MOST_STEPS = 20_000
+FIRST_STEP = 0.05
 
 
 def phase_diagram(
@@ -61,7 +63,8 @@ def phase_diagram(
     The phase diagram of *A mathematical perspective on Transformers* (arXiv:2312.10794), from the true flow, not from
     layers: adaptive fifth-order steps, and for each pair the time at which ln u_ij crosses ln δ on the cubic through
     both ends of the step. Sample r starts from the same tokens at every β. For d ≥ n tokens are drawn and moved in
-    their n-dimensional span (exact in law), at a cost independent of d. A sample whose pairs have all merged is done.
+    their n-dimensional span (exact in law) and their pair deficits u_ij are moved by the Gram closure, at a cost
+    independent of d. A sample whose pairs have all merged is done.
     ``times`` are equally spaced. With a ``store``, each block of β is kept when done and a killed diagram resumes.
     """
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))
@@ -146,51 +149,64 @@ def _lane_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid:
 
 def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"]) -> Float[Array, " t"]:
     """One start: follow the flow, count pairs as they cross u = δ, downwards or upwards."""
-    model = eqx.tree_at(lambda m: m.beta, _model(sweep.kind), beta)
+    reduced = sweep.d >= sweep.n
+    model = eqx.tree_at(lambda m: m.beta, _model(sweep.kind, reduced), beta)
     sphere, key = Sphere(sweep.d), jax.random.fold_in(jax.random.key(sweep.seed), number)
-    tokens = (sphere.uniform_span if sweep.d >= sweep.n else sphere.uniform)(key, sweep.n, sweep.dtype)
+    start = model.initial((sphere.uniform_span if reduced else sphere.uniform)(key, sweep.n, sweep.dtype))
+    look = _of_deficits if reduced else _of_tokens
     program = Program(METHODS["rk45"], ())
-    pairs = sweep.n * (sweep.n - 1) // 2
+    everything = sweep.n * sweep.n
     end = grid[-1]
     tolerance = jnp.asarray(sweep.rtol, grid.dtype)
-    controls = Controls(tolerance, tolerance, end, jnp.asarray(MOST_STEPS), jnp.asarray(True))
-    field = field_of(program, model, tokens, end)
-    carry = fresh_carry(program, tokens, 0.0, 0.0)
-    slope = field((tokens, ()), carry.t)
-    carry = carry._replace(slope=slope, h=jnp.asarray(0.01, grid.dtype))
-    log_u, rate = _log_deficits(tokens, slope[0])
+    floor = 10 * sweep.delta * tolerance if reduced else tolerance
+    controls = Controls(tolerance, floor, end, jnp.asarray(MOST_STEPS), jnp.asarray(True))
+    field = field_of(program, model, start, end)
+    carry = fresh_carry(program, start, 0.0, 0.0)
+    slope = field((start, ()), carry.t)
+    carry = carry._replace(slope=slope, h=jnp.asarray(FIRST_STEP, grid.dtype))
+    log_u, rate = look(start, slope[0])
     counts = jnp.zeros(grid.shape[0] + 1, grid.dtype)
     level = jnp.log(jnp.asarray(sweep.delta, grid.dtype))
     merged = jnp.sum(log_u <= level)
 
     def going(item: tuple) -> Array:
         c, _, _, _, merged = item
-        return (c.t < end) & (c.status == OK) & (merged < pairs) & (c.accepted + c.rejected < MOST_STEPS)
+        return (c.t < end) & (c.status == OK) & (merged < everything) & (c.accepted + c.rejected < MOST_STEPS)
 
     def advance(item: tuple) -> tuple:
         c, v0, r0, counts, _ = item
         new = step(program, model, field, c, end, controls)
-        v1, r1 = _log_deficits(new.state, new.slope[0])
+        v1, r1 = look(new.state, new.slope[0])
         counts = counts + _crossings(v0, r0, v1, r1, c.t, new.t, level, grid)
         return new, v1, r1, counts, jnp.sum(v1 <= level)
 
-    start = jnp.zeros_like(counts).at[0].set(merged.astype(grid.dtype))
+    begun = jnp.zeros_like(counts).at[0].set((merged - sweep.n).astype(grid.dtype))
     final: Carry
     final, _, _, counts, _ = jax.lax.while_loop(going, advance, (carry, log_u, rate, counts, merged))
-    share = jnp.cumsum(start + counts)[:-1] / pairs
+    share = jnp.cumsum(begun + counts)[:-1] / (everything - sweep.n)
     finished = (final.status == OK) & (final.accepted + final.rejected < MOST_STEPS)
     return jnp.where(finished | (grid <= final.t), share, jnp.nan)
 
 
-def _model(kind: str) -> SelfAttention:
+def _model(kind: str, reduced: bool) -> SelfAttention | GramAttention:
+    if reduced:
+        return GramAttention(1.0, unnormalised=kind == "usa")
     return SelfAttention(1.0, attention=Softmax() if kind == "sa" else Unnormalised())
 
 
-def _log_deficits(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
-    """ln u_ij and its time derivative, pairs i < j; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
-    i, j = np.triu_indices(x.shape[0], 1)
-    u = jnp.maximum(1 - (x @ x.T)[i, j], FLOOR[x.dtype.name])
-    return jnp.log(u), -(v @ x.T + x @ v.T)[i, j] / u
+def _of_tokens(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
+    """ln u_ij and its time derivative; u = 1 - <x_i, x_j> is exact enough for δ far above rounding."""
+    overlaps, cross = jnp.split(x @ jnp.concatenate([x, v]).T, 2, axis=1)
+    return _of_deficits(1 - overlaps, -(cross + cross.T))
+
+
+def _of_deficits(u: Float[Array, "n n"], rate: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:
+    """ln u_ij and its time derivative for all ordered pairs: picking i < j costs more than it saves.
+
+    The diagonal sits at the floor, merged at all times, and is not counted.
+    """
+    kept = jnp.maximum(u, FLOOR[u.dtype.name])
+    return jnp.log(kept), rate / kept
 
 
 def _crossings(
@@ -211,4 +227,4 @@ def _crossings(
         s = jnp.clip(s - value / jnp.where(slope == 0, 1.0, slope), 0.0, 1.0)
     spacing = grid[1] - grid[0]
     bins = jnp.clip(jnp.ceil((t0 + s * h - grid[0]) / spacing), 0, grid.shape[0]).astype(int)
-    return jnp.zeros(grid.shape[0] + 1, grid.dtype).at[bins].add(change)
+    return jnp.zeros(grid.shape[0] + 1, grid.dtype).at[bins.ravel()].add(change.ravel())

@@ -1,0 +1,5 @@
+"""Native code for the processor at hand: compiled on first use, optional, the same answers."""
+
+from pathlines.kernels.native.build import native_library as native_library
+from pathlines.kernels.native.call import fused_attend as fused_attend
+from pathlines.kernels.native.call import native_serves as native_serves

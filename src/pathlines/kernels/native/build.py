@@ -1,0 +1,74 @@
+"""Compile the C++ kernels once for this machine and keep them in the user's cache.
+
+On first use rather than at installation: wheels stay pure Python, the machine's own instruction set may be used, and a
+missing compiler breaks nothing: the portable path takes over and says so once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import jax
+
+from pathlines.foundation.errors import PathlinesWarning
+
+SOURCE = Path(__file__).with_name("attend.cpp")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
+TARGETS = ("attend_float32", "attend_float64")
+
+
+@cache
+def native_library() -> ctypes.CDLL | None:
+    """The compiled kernels, registered with JAX; ``None`` (with one warning) when they cannot be had.
+
+    PATHLINES_NATIVE=off leaves them out. The file is named by a hash of source, flags, JAX and processor.
+    """
+    if os.environ.get("PATHLINES_NATIVE", "on").lower() in ("off", "0", "no"):
+        return None
+    try:
+        library = ctypes.cdll.LoadLibrary(str(_compiled()))
+        for target in TARGETS:
+            jax.ffi.register_ffi_target(f"pathlines_{target}", jax.ffi.pycapsule(getattr(library, target)), "cpu")
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = " ".join(str(error).split())[:160]
+        text = f"Native kernels are not available ({reason}); the portable ones give the same answers, more slowly."
+        warnings.warn(text, PathlinesWarning, stacklevel=2)
+        return None
+    return library
+
+
+def _compiled() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native"
+    parts = (SOURCE.read_text(), " ".join(FLAGS), jax.__version__, _processor())
+    path = folder / f"attend-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
+    if path.exists():
+        return path
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        raise OSError("no C++ compiler was found")
+    folder.mkdir(parents=True, exist_ok=True)
+    if sys.stderr.isatty():
+        print("Compiling the native attention kernel (once, a few seconds).", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        output = Path(scratch) / path.name
+        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), str(SOURCE), "-o", str(output)]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        output.replace(path)
+    return path
+
+
+def _processor() -> str:
+    """What ``-march=native`` depends on."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else [platform.processor()]
+    return platform.machine() + "".join(sorted({x for x in lines if x.startswith(("model name", "flags", "Features"))}))
