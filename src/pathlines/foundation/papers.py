@@ -80,6 +80,27 @@ LONG_CONTEXT = Paper(
     "2510.05554",
     2025,
 )
+HOMOGENIZED = Paper(
+    "koubbi2026homogenized",
+    "Homogenized Transformers",
+    ("Hugo Koubbi", "Borjan Geshkovski", "Philippe Rigollet"),
+    "2604.01978",
+    2026,
+)
+STOCHASTIC_CLUSTERING = Paper(
+    "fedorov2026clustering",
+    "Clustering in Deep Stochastic Transformers",
+    ("L. Fedorov", "Michaël E. Sander", "Romuald Elie", "Pierre Marion", "Mathieu Laurière"),
+    "2601.21942",
+    2026,
+)
+SYNCHRONIZATION = Paper(
+    "agazzi2026stochastic",
+    "Stochastic Scaling Limits and Synchronization by Noise in Deep Transformer Models",
+    ("Andrea Agazzi", "Giuseppe Bruno", "E. Mosig García", "S. Saviozzi", "Marco Romito"),
+    "2604.26898",
+    2026,
+)
 
 PAPERS: dict[str, Paper] = {
     p.key: p
@@ -91,5 +112,8 @@ PAPERS: dict[str, Paper] = {
         QUANTITATIVE,
         SPECTRAL_SELECTION,
         LONG_CONTEXT,
+        HOMOGENIZED,
+        STOCHASTIC_CLUSTERING,
+        SYNCHRONIZATION,
     )
 }
