@@ -30,9 +30,6 @@ def certificates(model: Model, journey: Journey, data: xr.Dataset, rtol: float |
     if "dissipation_residual" in data:
         found.append(_energy(model, data, slack))
     found += _cross_ratios(model, journey, slack)
-    assumed = journey.model.assumption(carry.state, float(carry.t))
-    if assumed is not None:
-        found.append(Certificate("assumption", assumed[0], 0.0, assumed[0] <= 0, assumed[1]))
     return tuple(found)
 
 

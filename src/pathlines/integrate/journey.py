@@ -130,14 +130,14 @@ class Journey:
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
 
     def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Follow the model's own solution from the last state."""
+        """Follow the model's own solution from record to record."""
         state, t, dtype = self.carry.state, float(self.carry.t), self.carry.t.dtype
         rows = []
         for target in np.unique(times):
-            there = self.model.flow_map(state, t, float(target))
-            snapshot = Snapshot(self.model, there, jnp.asarray(target, dtype), self.start)
+            state, t = self.model.flow_map(state, t, float(target)), float(target)
+            snapshot = Snapshot(self.model, state, jnp.asarray(t, dtype), self.start)
             rows.append((*_look(self.program.record, snapshot), *self.carry.integrals))
-        self.carry = self.carry._replace(state=there, t=jnp.asarray(times[-1], dtype))
+        self.carry = self.carry._replace(state=state, t=jnp.asarray(times[-1], dtype))
         return np.ones(len(times), bool), tuple(np.stack([np.asarray(r) for r in c]) for c in zip(*rows, strict=True))
 
     def _budget(self) -> int:

@@ -1,27 +1,35 @@
-"""The last phase in R^d: attention frozen to 0/1, leaders at rest, followers relaxing."""
+"""The last phase in R^d: attention is 0/1, each token relaxes towards its leader, leaders may change."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
+from scipy.sparse import csr_array, eye_array, kron
+from scipy.sparse.linalg import expm_multiply
 
-from pathlines.foundation.errors import FormError
 from pathlines.model.base import Model
+
+LOOKS = 16
+"""Moments at which the leaders of an interval are checked before a change is bisected."""
 
 
 class HardmaxPhase(Model):
-    """dz_i/dt = V (z_{l(i)} - z_i) with a fixed leader l(i) for each token (arXiv:2305.05465, late times).
+    """dz_i/dt = V (z_{l(i)} - z_i), l(i, t) = argmax_j <Q e^{tV} z_i, K e^{tV} z_j> (arXiv:2305.05465, late times).
 
-    Exact solution z(t+s) = exp(s (P - I) ⊗ V) z(t). When leaders follow themselves (P² = P) it is
-    z_i(t+s) = z_{l(i)} + e^{-sV}(z_i - z_{l(i)}).
+    Softmax scores grow like e^{2λt}, so that past the horizon of floating point they differ by far more than one
+    unless they tie to rounding: this is the same equation. Between two changes of leaders it is linear and solved
+    exactly; a change is found by bisection. ``settled`` says that leaders are known never to change.
     """
 
     value: Float[Array, "d d"]
     leader: Int[Array, " n"]
     parent: Any
+    settled: bool = eqx.field(static=True, default=False)
 
     def check(self, tokens: Any) -> None:
         """States come from a run of ``RescaledAttention``."""
@@ -43,43 +51,100 @@ class HardmaxPhase(Model):
         """<Q z_i, K z_j> of the softmax phase."""
         return self.parent.pair_scores(z)
 
+    def leaders(self, state: Float[Array, "n d"], t: Array) -> Int[Array, " n"]:
+        """l(i, t): the leader at the start of this phase unless another token now scores more, beyond rounding."""
+        return self.leader if self.settled else _leaders(self.parent, self.leader, state, t)[0]
+
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
-        """The frozen 0/1 matrix."""
-        return jax.nn.one_hot(self.leader, state.shape[0], dtype=state.dtype)
+        """1 at the leader, 0 elsewhere."""
+        return jax.nn.one_hot(self.leaders(state, t), state.shape[0], dtype=state.dtype)
 
     def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
         """V (z_{l(i)} - z_i)."""
-        return (state[self.leader] - state) @ self.value.T
+        return (state[self.leaders(state, t)] - state) @ self.value.T
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """The eigen-decomposition of V, on the host."""
+        return Spectrum(*(np.asarray(a) for a in (self.parent.eigenvalues, self.parent.vectors, self.parent.inverse)))
 
     @property
     def has_flow_map(self) -> bool:
-        """Linear, hence solved."""
+        """Piecewise linear, hence solved."""
         return True
 
     def flow_map(self, state: Any, t: float, until: float) -> Any:
-        """The exact solution; leaders that follow others need the exponential of the whole graph."""
-        if bool(jnp.any(self.leader[self.leader] != self.leader)):
-            return self._chained(state, until - t)
-        return _relax(state, self.leader, self.value, until - t)
+        """The exact solution, from one change of leaders to the next."""
+        z, spectrum = np.asarray(state, float), self.spectrum
+        leader = np.asarray(self.leaders(jnp.asarray(z), jnp.asarray(t)))
+        if self.settled:
+            return jnp.asarray(frozen_flow(z, leader, spectrum, until - t), state.dtype)
+        rate = float(np.abs(spectrum.values).max())
+        while t < until:
+            ahead = min(until, t + 2.0 / max(rate, 1e-300))
+            z, leader, t = self._to_next_change(z, leader, t, ahead)
+        return jnp.asarray(z, state.dtype)
 
-    def assumption(self, state: Any, t: float) -> tuple[float, str] | None:
-        """By how much the best score of some token exceeds that of its frozen leader, relative to rounding."""
-        scores = self.parent.leading_scores(state, jnp.asarray(t, state.dtype))
-        led = jnp.take_along_axis(scores, self.leader[:, None], axis=1)[:, 0]
-        slack = 1e3 * jnp.finfo(state.dtype).eps * jnp.max(jnp.abs(scores), axis=1)
-        return float(jnp.max(jnp.max(scores, axis=1) - led - slack)), "every token still scores its leader highest"
+    def _to_next_change(
+        self, z: np.ndarray, leader: np.ndarray, t: float, until: float
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """(state, leaders, time) at the first change of leaders before ``until``, or there if there is none."""
+        spectrum = self.spectrum
 
-    def _chained(self, state: Float[Array, "n d"], s: float) -> Float[Array, "n d"]:
-        n, d = state.shape
-        if n * d > 2048:
-            raise FormError("The frozen attention graph has chains and is too large to exponentiate; stop earlier.")
-        graph = self.attention_matrix(state, jnp.zeros(())) - jnp.eye(n, dtype=state.dtype)
-        return (jax.scipy.linalg.expm(s * jnp.kron(graph, self.value), max_squarings=48) @ state.reshape(-1)).reshape(
-            n, d
-        )
+        def arrived(s: float) -> tuple[np.ndarray, np.ndarray, bool]:
+            there = frozen_flow(z, leader, spectrum, s - t)
+            now, changed = _leaders(self.parent, jnp.asarray(leader), jnp.asarray(there), jnp.asarray(s))
+            return there, np.asarray(now), bool(changed)
+
+        moments = np.linspace(t, until, LOOKS + 1)[1:]
+        late = next((s for s in moments if arrived(s)[2]), None)
+        if late is None:
+            return frozen_flow(z, leader, spectrum, until - t), leader, until
+        early = late - (until - t) / LOOKS
+        while late - early > 1e-13 * max(abs(late), 1.0):
+            middle = (early + late) / 2
+            early, late = (early, middle) if arrived(middle)[2] else (middle, late)
+        there, now, _ = arrived(late)
+        return there, now, late
 
 
 @jax.jit
-def _relax(z: Float[Array, "n d"], leader: Int[Array, " n"], value: Float[Array, "d d"], s: Array) -> Array:
-    anchor = z[leader]
-    return anchor + (z - anchor) @ jax.scipy.linalg.expm(-s * value, max_squarings=48).T
+def _leaders(parent: Any, leader: Int[Array, " n"], z: Float[Array, "n d"], t: Array) -> tuple[Int[Array, " n"], Array]:
+    """The tokens that score highest, the present leader first within rounding; and whether any differs from it."""
+    scores = parent.leading_scores(z, t)
+    led = jnp.take_along_axis(scores, leader[:, None], axis=1)[:, 0]
+    slack = 1e3 * jnp.finfo(z.dtype).eps * jnp.max(jnp.abs(scores), axis=1)
+    overtaken = jnp.max(scores, axis=1) > led + slack
+    return jnp.where(overtaken, jnp.argmax(scores, axis=1), leader), jnp.any(overtaken)
+
+
+class Spectrum(NamedTuple):
+    """V = vectors · diag(values) · inverse."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+    inverse: np.ndarray
+
+
+def frozen_flow(z: np.ndarray, leader: np.ndarray, spectrum: Spectrum, s: float) -> np.ndarray:
+    """z(t+s) = exp(s (P - I) ⊗ V) z(t) for leaders P that do not change during s.
+
+    In a coordinate of eigenvalue λ, with x = λs, it is e^{-x} Σ_{k<D} x^k/k! P^k y + (1 - e^{-x} Σ_{k<D} x^k/k!) P^D y
+    when chains of leaders end after D hops at tokens that follow themselves (D = 1: y_l + e^{-x}(y - y_l)). Leaders
+    that follow each other in a cycle, which needs QᵀK ≠ I, take the exponential of the whole graph.
+    """
+    y = z @ spectrum.inverse.T
+    x = spectrum.values * s
+    term, left, out, ahead = np.exp(-x), np.ones_like(x), np.zeros_like(y + x), np.arange(len(z))
+    for hop in range(len(z)):
+        if np.array_equal(leader[ahead], ahead):
+            return np.real((out + left * y[ahead]) @ spectrum.vectors.T)
+        out, left = out + term * y[ahead], left - term
+        term, ahead = term * x / (hop + 1), leader[ahead]
+    return _cyclic_flow(z, leader, np.real(spectrum.vectors * spectrum.values @ spectrum.inverse), s)
+
+
+def _cyclic_flow(z: np.ndarray, leader: np.ndarray, value: np.ndarray, s: float) -> np.ndarray:
+    n = len(z)
+    graph = csr_array((np.ones(n), (np.arange(n), leader)), shape=(n, n)) - eye_array(n)
+    return expm_multiply(s * kron(graph, csr_array(value)).tocsr(), z.reshape(-1)).reshape(z.shape)

@@ -125,7 +125,7 @@ class RescaledAttention(Model):
 
         For V = λI, λ > 0, with leaders that follow themselves, leaders never change: with θ = e^{-λs} a follower is at
         z_l + θ(z_i - z_l), and <Q z_i(θ), K(z_l - z_j(θ))> is a convex combination of two functions linear in θ that
-        are ≥ 0 at θ = 1 and θ = 0. For other V the 0/1 matrix is only trusted at the horizon, and checked at the end.
+        are ≥ 0 at θ = 1 and θ = 0. For other V the hard-max phase starts at the horizon and watches for changes of leaders.
         """
         if self.perceptron is not None or not self.diagonalisable:
             return None
@@ -135,10 +135,11 @@ class RescaledAttention(Model):
         leader = np.argmax(weights, axis=1)
         rate = float(self.value[0, 0])
         scalar = rate > 0 and bool(np.all(np.asarray(self.value) == rate * np.eye(len(self.value))))
-        if not at_horizon and not (scalar and np.all(leader[leader] == leader)):
+        settled = scalar and bool(np.all(leader[leader] == leader))
+        if not at_horizon and not settled:
             return None
         reason = f"attention is 0/1 to {BOOLEAN:g}: the remaining linear flow is solved exactly"
-        return HardmaxPhase(self.value, jnp.asarray(leader), self), state, reason
+        return HardmaxPhase(self.value, jnp.asarray(leader), self, settled), state, reason
 
     def pair_scores(self, z: Float[Array, "n d"]) -> Float[Array, "n n"]:
         """<Q z_i, K z_j>, without the growth e^{tV}."""
