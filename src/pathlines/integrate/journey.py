@@ -35,6 +35,13 @@ def _look(record: tuple[Observable, ...], snapshot: Snapshot) -> tuple[Array, ..
 
 
 @eqx.filter_jit
+def _look_at_all(
+    record: tuple[Observable, ...], model: Model, states: Any, times: Array, start: Any
+) -> tuple[Array, ...]:
+    return jax.vmap(lambda state, t: tuple(o(Snapshot(model, state, t, start)) for o in record))(states, times)
+
+
+@eqx.filter_jit
 def _ripe(model: Model, state: Any) -> Any:
     return model.is_ripe(state)
 
@@ -130,15 +137,18 @@ class Journey:
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
 
     def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Follow the model's own solution from record to record."""
-        state, t, dtype = self.carry.state, float(self.carry.t), self.carry.t.dtype
-        rows = []
-        for target in np.unique(times):
-            state, t = self.model.flow_map(state, t, float(target)), float(target)
-            snapshot = Snapshot(self.model, state, jnp.asarray(t, dtype), self.start)
-            rows.append((*_look(self.program.record, snapshot), *self.carry.integrals))
-        self.carry = self.carry._replace(state=state, t=jnp.asarray(times[-1], dtype))
-        return np.ones(len(times), bool), tuple(np.stack([np.asarray(r) for r in c]) for c in zip(*rows, strict=True))
+        """Follow the model's own solution from record to record, then look at all of them at once."""
+        state, t, dtype = jax.tree.map(np.asarray, self.carry.state), float(self.carry.t), self.carry.t.dtype
+        states = []
+        for target in times:
+            state = state if target <= t else self.model.flow_map(state, t, float(target))
+            t = max(t, float(target))
+            states.append(state)
+        stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *states)
+        records = _look_at_all(self.program.record, self.model, stacked, jnp.asarray(times, dtype), self.start)
+        self.carry = self.carry._replace(state=jax.tree.map(jnp.asarray, state), t=jnp.asarray(times[-1], dtype))
+        integrals = tuple(np.full(len(times), np.asarray(i)) for i in self.carry.integrals)
+        return np.ones(len(times), bool), (*(np.asarray(r) for r in records), *integrals)
 
     def _budget(self) -> int:
         leaf = max(jax.tree.leaves(self.carry.state), key=lambda x: x.size)

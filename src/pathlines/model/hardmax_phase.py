@@ -76,14 +76,14 @@ class HardmaxPhase(Model):
     def flow_map(self, state: Any, t: float, until: float) -> Any:
         """The exact solution, from one change of leaders to the next."""
         z, spectrum = np.asarray(state, float), self.spectrum
-        leader = np.asarray(self.leaders(jnp.asarray(z), jnp.asarray(t)))
         if self.settled:
-            return jnp.asarray(frozen_flow(z, leader, spectrum, until - t), state.dtype)
+            return frozen_flow(z, np.asarray(self.leader), spectrum, until - t).astype(state.dtype)
+        leader = np.asarray(self.leaders(jnp.asarray(z), jnp.asarray(t)))
         rate = float(np.abs(spectrum.values).max())
         while t < until:
             ahead = min(until, t + 2.0 / max(rate, 1e-300))
             z, leader, t = self._to_next_change(z, leader, t, ahead)
-        return jnp.asarray(z, state.dtype)
+        return z.astype(state.dtype)
 
     def _to_next_change(
         self, z: np.ndarray, leader: np.ndarray, t: float, until: float

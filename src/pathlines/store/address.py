@@ -15,7 +15,7 @@ def code_fingerprint() -> str:
     """A hash of the package's source: a result computed by other code is another result."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for file in sorted([*root.rglob("*.py"), *root.rglob("*.cpp")]):
+    for file in sorted(f for kind in ("*.py", "*.cpp", "*.h") for f in root.rglob(kind)):
         if not {"cli", "draw", "view"} & set(file.relative_to(root).parts):
             digest.update(str(file.relative_to(root)).encode() + file.read_bytes())
     return digest.hexdigest()[:16]

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 
 from pathlines.attention import Softmax, Unnormalised
 from pathlines.domain import Sphere
+from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import (
     ArgumentError,
     PathlinesWarning,
@@ -28,7 +29,8 @@ from pathlines.foundation.errors import (
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
-from pathlines.integrate.methods import METHODS
+from pathlines.integrate.methods import METHODS, RungeKutta
+from pathlines.kernels.native import native_merging, native_serves
 from pathlines.model import SelfAttention
 from pathlines.model.gram import GramAttention
 from pathlines.store.address import address
@@ -143,22 +145,46 @@ def _merged_fractions(sweep: _Sweep, betas: np.ndarray, times: np.ndarray) -> np
 
 @eqx.filter_jit
 def _lane_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid: Float[Array, " t"]) -> Array:
-    """Samples side by side; equal β means similar steps, so few lanes wait."""
+    """Samples side by side; equal β means similar steps, so few lanes wait. Natively, none does."""
+    if sweep.d >= sweep.n and native_serves(sweep.dtype):
+        return _native_group(sweep, beta, samples, grid)
     return jax.vmap(lambda r: _sample(sweep, beta, r, grid))(samples)
+
+
+def _native_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid: Float[Array, " t"]) -> Array:
+    """The same trajectories as ``_sample`` in the Gram closure, each followed to its end by compiled C++."""
+    method = METHODS["rk45"]
+    assert isinstance(method, RungeKutta)
+    return native_merging(
+        jax.vmap(lambda r: pair_deficits(_start(sweep, r)))(samples), beta, grid,
+        (method.a, method.b, method.estimates[0]), softmax=sweep.kind == "sa", rtol=sweep.rtol,
+        atol=_gram_floor(sweep), delta=sweep.delta, first_step=FIRST_STEP, most_steps=MOST_STEPS,
+        error_order=method.error_order,
+    )  # fmt: skip
+
+
+def _start(sweep: _Sweep, number: Array) -> Float[Array, "n d"]:
+    """Tokens of sample ``number``, the same for every β; in their span when d ≥ n."""
+    sphere, key = Sphere(sweep.d), jax.random.fold_in(jax.random.key(sweep.seed), number)
+    return (sphere.uniform_span if sweep.d >= sweep.n else sphere.uniform)(key, sweep.n, sweep.dtype)
+
+
+def _gram_floor(sweep: _Sweep) -> float:
+    """Deficits matter down to δ: absolute errors are kept a tolerance below it."""
+    return 10 * sweep.delta * sweep.rtol
 
 
 def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"]) -> Float[Array, " t"]:
     """One start: follow the flow, count pairs as they cross u = δ, downwards or upwards."""
     reduced = sweep.d >= sweep.n
     model = eqx.tree_at(lambda m: m.beta, _model(sweep.kind, reduced), beta)
-    sphere, key = Sphere(sweep.d), jax.random.fold_in(jax.random.key(sweep.seed), number)
-    start = model.initial((sphere.uniform_span if reduced else sphere.uniform)(key, sweep.n, sweep.dtype))
+    start = model.initial(_start(sweep, number))
     look = _of_deficits if reduced else _of_tokens
     program = Program(METHODS["rk45"], ())
     everything = sweep.n * sweep.n
     end = grid[-1]
     tolerance = jnp.asarray(sweep.rtol, grid.dtype)
-    floor = 10 * sweep.delta * tolerance if reduced else tolerance
+    floor = jnp.asarray(_gram_floor(sweep), grid.dtype) if reduced else tolerance
     controls = Controls(tolerance, floor, end, jnp.asarray(MOST_STEPS), jnp.asarray(True))
     field = field_of(program, model, start, end)
     carry = fresh_carry(program, start, 0.0, 0.0)

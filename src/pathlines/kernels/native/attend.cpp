@@ -7,141 +7,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <thread>
 #include <vector>
 
+#include "vectors.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
 
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kBytes = 64;
-#elif defined(__AVX__)
-constexpr int kBytes = 32;
-#else
-constexpr int kBytes = 16;
-#endif
-
-constexpr int kRows = 6;          // rows of the register tile
-constexpr int64_t kTile = 36;     // rows that share a block of keys
-constexpr int64_t kBlock = 256;   // keys a block
+constexpr int64_t kTile = 36;            // rows that share a block of keys
+constexpr int64_t kBlock = 256;          // keys a block
 constexpr int64_t kManyFlops = 1 << 23;  // below this a second thread costs more than it gives
-
-template <typename T>
-struct Lanes;
-
-template <>
-struct Lanes<float> {
-  static constexpr int width = kBytes / 4;
-  typedef float Vector __attribute__((vector_size(kBytes)));
-  typedef float Stored __attribute__((vector_size(kBytes), aligned(4), may_alias));
-  typedef int32_t Integers __attribute__((vector_size(kBytes)));
-  static constexpr float magic = 12582912.0f, log2e = 1.44269504088896341f;
-  static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
-  static constexpr float lowest = -87.0f, highest = 88.0f;
-  static constexpr int bias = 127, shift = 23, terms = 8;
-};
-
-template <>
-struct Lanes<double> {
-  static constexpr int width = kBytes / 8;
-  typedef double Vector __attribute__((vector_size(kBytes)));
-  typedef double Stored __attribute__((vector_size(kBytes), aligned(8), may_alias));
-  typedef int64_t Integers __attribute__((vector_size(kBytes)));
-  static constexpr double magic = 6755399441055744.0, log2e = 1.44269504088896340736;
-  static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
-  static constexpr double lowest = -708.0, highest = 709.0;
-  static constexpr int bias = 1023, shift = 52, terms = 14;
-};
-
-template <typename T>
-using Vec = typename Lanes<T>::Vector;
-
-template <typename T>
-inline Vec<T> load(const T* at) {
-  return *reinterpret_cast<const typename Lanes<T>::Stored*>(at);
-}
-
-template <typename T>
-inline void save(T* at, Vec<T> x) {
-  *reinterpret_cast<typename Lanes<T>::Stored*>(at) = x;
-}
-
-template <typename T>
-struct InverseFactorials {
-  T at[Lanes<T>::terms];
-  constexpr InverseFactorials() : at() {
-    double value = 1;
-    for (int i = 0; i < Lanes<T>::terms; ++i) {
-      if (i > 1) value /= i;
-      at[i] = static_cast<T>(value);
-    }
-  }
-};
-
-// e^x = 2^k e^r, |r| <= ln(2)/2, Taylor to rounding; a NaN stays a NaN.
-template <typename T>
-inline Vec<T> exponential(Vec<T> x) {
-  using L = Lanes<T>;
-  x = x < L::lowest ? x * 0 + L::lowest : x;
-  x = x > L::highest ? x * 0 + L::highest : x;
-  Vec<T> biased = x * L::log2e + L::magic;
-  Vec<T> k = biased - L::magic;
-  Vec<T> r = (x - k * L::ln2_high) - k * L::ln2_low;
-  constexpr InverseFactorials<T> taylor;
-  Vec<T> sum = r * 0 + taylor.at[L::terms - 1];
-#pragma GCC unroll 16
-  for (int i = L::terms - 2; i >= 0; --i) sum = sum * r + taylor.at[i];
-  typename L::Integers bits = reinterpret_cast<typename L::Integers>(biased);
-  Vec<T> start = r * 0 + L::magic;
-  bits = (bits - reinterpret_cast<typename L::Integers>(start) + L::bias) << L::shift;
-  return sum * reinterpret_cast<Vec<T>>(bits);
-}
-
-template <typename T>
-inline T total(Vec<T> x) {
-  T sum = 0;
-  for (int i = 0; i < Lanes<T>::width; ++i) sum += x[i];
-  return sum;
-}
-
-// c[r][0..N) (+)= sum_k a[r][k] b[k][0..N) for kRows rows, N vectors wide, b contiguous.
-template <typename T, int N>
-inline void tile(const T* a, int64_t lda, const T* b, T* c, int64_t ldc, int64_t inner, bool add) {
-  constexpr int W = Lanes<T>::width;
-  Vec<T> sums[kRows][N];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < N; ++v) {
-      Vec<T> zero = {};
-      sums[r][v] = add ? load<T>(c + r * ldc + v * W) : zero;
-    }
-  for (int64_t k = 0; k < inner; ++k) {
-    Vec<T> row[N];
-#pragma GCC unroll 8
-    for (int v = 0; v < N; ++v) {
-      row[v] = load<T>(b + (k * N + v) * W);
-#if defined(__AVX__)
-      asm("" : "+x"(row[v]));  // one load serves all rows: left alone, the compiler loads it again for each
-#endif
-    }
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      T factor = a[r * lda + k];
-#pragma GCC unroll 8
-      for (int v = 0; v < N; ++v) sums[r][v] += factor * row[v];
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 8
-    for (int v = 0; v < N; ++v) save<T>(c + r * ldc + v * W, sums[r][v]);
-}
 
 // A matrix cut in panels of N vectors' width, each panel contiguous, so that products stream through it.
 template <typename T>
@@ -174,14 +53,12 @@ struct Panels {
     for (int64_t j = from; j < to; j += wide) {
       const T* panel = &data[(j / wide) * rows * wide + first * wide];
       if (wide == Lanes<T>::width)
-        tile<T, 1>(a, lda, panel, c + j - from, ldc, count, add);
+        tile<T, 1>(a, lda, panel, wide, c + j - from, ldc, count, add);
       else
-        tile<T, 2>(a, lda, panel, c + j - from, ldc, count, add);
+        tile<T, 2>(a, lda, panel, wide, c + j - from, ldc, count, add);
     }
   }
 };
-
-inline int64_t padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 template <typename T>
 struct Problem {

@@ -22,9 +22,11 @@ import jax
 
 from pathlines.foundation.errors import PathlinesWarning
 
-SOURCE = Path(__file__).with_name("attend.cpp")
+FOLDER = Path(__file__).parent
+SOURCES = ("attend.cpp", "merging.cpp")
+HEADERS = ("vectors.h",)
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
-TARGETS = ("attend_float32", "attend_float64")
+TARGETS = ("attend_float32", "attend_float64", "merging_float32", "merging_float64")
 
 
 @cache
@@ -49,8 +51,8 @@ def native_library() -> ctypes.CDLL | None:
 
 def _compiled() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native"
-    parts = (SOURCE.read_text(), " ".join(FLAGS), jax.__version__, _processor())
-    path = folder / f"attend-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
+    parts = (*((FOLDER / f).read_text() for f in (*SOURCES, *HEADERS)), " ".join(FLAGS), jax.__version__, _processor())
+    path = folder / f"kernels-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
     if path.exists():
         return path
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
@@ -58,10 +60,11 @@ def _compiled() -> Path:
         raise OSError("no C++ compiler was found")
     folder.mkdir(parents=True, exist_ok=True)
     if sys.stderr.isatty():
-        print("Compiling the native attention kernel (once, a few seconds).", file=sys.stderr)
+        print("Compiling the native kernels (once, about ten seconds).", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         output = Path(scratch) / path.name
-        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), str(SOURCE), "-o", str(output)]
+        sources = [str(FOLDER / f) for f in SOURCES]
+        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), *sources, "-o", str(output)]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         output.replace(path)
     return path

@@ -46,8 +46,8 @@ def fused_attend(
     out = (jax.ShapeDtypeStruct((rows, values.shape[1]), dtype), jax.ShapeDtypeStruct((rows,), dtype))
     call = jax.ffi.ffi_call(f"pathlines_attend_{dtype.name}", out, vmap_method="broadcast_all")
     operands = (jnp.asarray(a, dtype) for a in (queries, keys, values, masses, shift))
-    result: tuple[Array, Array] = call(*operands, softmax=softmax)
-    return result
+    out_rows, log_scale = call(*operands, softmax=softmax)
+    return out_rows, log_scale
 
 
 @fused_attend.defjvp
