@@ -173,3 +173,26 @@ def test_negative_identity_covariance_vs_run():
 def test_bad_input(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def _jordan(size):
+    return np.eye(size) + np.diag(np.ones(size - 1), 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (np.diag([1.0, 1 - 1e-7]), "good triple"),
+        (np.diag([1.0, 1 - 1e-12, 0.5]), "paranormal"),
+        (_jordan(2), "none"),
+        (_jordan(3), "none"),
+        (_jordan(5), "none"),
+        (np.array([[2.0, 0, 0], [0, 1, 1], [0, 0, 1]]), "good triple"),
+    ],
+    ids=["close", "equal to rounding", "jordan 2", "jordan 3", "jordan 5", "jordan below"],
+)
+def test_close_and_defective_eigenvalues_are_told_apart(value, kind):
+    """Basis-independent: the same answer after a rotation, which perturbs eigenvalues of blocks of size m by ε^{1/m}."""
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=value.shape))[0]
+    assert eu.classify_value(value).kind == kind
+    assert eu.classify_value(rotation @ value @ rotation.T).kind == kind

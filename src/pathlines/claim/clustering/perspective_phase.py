@@ -92,56 +92,47 @@ def predict_fraction(s: Any) -> Evidence:
 
 
 _COMMON = {"n": 32, "delta": 1e-3, "runs": 256, "seed": 18, "rtol": 1e-6, "check_runs": 64, "step": 0.2}
-_WITHIN = {
-    "fraction": standard_errors(4.0, "standard errors over runs (samples, not pairs), those of the reference included")
-}
-_AXES = Axes("depth-time t", "P(u₁₂ ≤ δ)")
-_NOTE = "Away from the reference setting the expected fractions are those of a NumPy Monte Carlo of check_runs samples."
+_fraction_claim = partial(
+    claim,
+    models=("sa",),
+    within={
+        "fraction": standard_errors(
+            4.0, "standard errors over runs (samples, not pairs), those of the reference included"
+        )
+    },
+    simulate=simulate_fraction,
+    predict=predict_fraction,
+    axes=Axes("depth-time t", "P(u₁₂ ≤ δ)"),
+    note="Away from the reference setting the expected fractions are those of a NumPy Monte Carlo of check_runs "
+    "samples.",
+)
 
-claim(
+_fraction_claim(
     "clustering/CL-18",
     PERSPECTIVE,
     "one cluster for d ≥ 3",
     "For d ≥ 3 and every β, i.i.d. uniform tokens of SA end in one cluster almost surely: at n=32, d=3, β=1 the "
     "fraction of clustered pairs rises to one as tabulated.",
-    models=("sa",),
     quick={"pairs": [[3, 1.0]], "times": _TO_20, **_COMMON},
     full={"runs": 512},
-    within=_WITHIN,
-    simulate=simulate_fraction,
-    predict=predict_fraction,
-    axes=_AXES,
-    note=_NOTE,
 )
 
-claim(
+_fraction_claim(
     "clustering/CL-19",
     PERSPECTIVE,
     "one cluster for d = 2, β ≤ 1",
     "On the circle and for β ≤ 1, i.i.d. uniform tokens of SA end in one cluster almost surely, later than on the "
     "sphere: the fraction of clustered pairs at n=32, β=1 is as tabulated.",
-    models=("sa",),
     quick={"pairs": [[2, 1.0]], "times": _TO_30, **_COMMON},
     full={"runs": 1024},
-    within=_WITHIN,
-    simulate=simulate_fraction,
-    predict=predict_fraction,
-    axes=_AXES,
-    note=_NOTE,
 )
 
-claim(
+_fraction_claim(
     "clustering/CL-20",
     PERSPECTIVE,
     "metastable plateaus at larger β",
     "At larger β and low dimension the fraction of clustered pairs stays for long times on a plateau well below one: "
     "several clusters that merge only on times exponentially long in β.",
-    models=("sa",),
     quick={"pairs": [[2, 4.0], [2, 9.0]], "times": _TO_30, **_COMMON},
     full={"pairs": [[2, 4.0], [2, 9.0], [8, 4.0], [8, 9.0], [3, 4.0]], "runs": 1024},
-    within=_WITHIN,
-    simulate=simulate_fraction,
-    predict=predict_fraction,
-    axes=_AXES,
-    note=_NOTE,
 )
