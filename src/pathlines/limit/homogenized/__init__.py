@@ -1,0 +1,1 @@
+"""Theory of transformers with fresh random weights in every layer: collapse laws, reductions and regimes."""

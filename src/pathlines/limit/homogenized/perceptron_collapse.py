@@ -1,0 +1,122 @@
+"""What a random perceptron layer does to collapse: it may undo it, or synchronise tokens by noise alone.
+
+After attention, x ↦ N(x + perceptron) moves a common overlap γ by (d -> ∞; power v_m, kernel κ)
+
+    γ'' = (γ' + v_m κ(γ'))/(1 + v_m κ(1)),         layer by layer after γ' = (γ + v_a S(γ))/(1 + v_a P(γ)),
+    γ̇  = v_a (S - γP) + v_m (κ(γ) - γκ(1)),        as an ODE per layer.
+
+At γ = 1 attention has slope 1/(1+v_a) whatever its logits, the perceptron (1+v_mκ'(1))/(1+v_mκ(1)). So collapse is
+undone iff v_m(κ'(1) - κ(1)) > v_a (1 + v_m κ(1)) for layers, and iff v_m(κ'(1) - κ(1)) > v_a for the ODE, the limit of
+small powers. ReLU has κ'(1) = κ(1): never. Derived, after the perceptron remark of Homogenized Transformers,
+arXiv:2604.01978. Rates under perceptron noise alone: the setting of arXiv:2604.26898, derived; not compared with the
+condition of that paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
+from pathlines.limit.arguments import one_of, real_array
+from pathlines.limit.homogenized.perceptron_kernel import Activation, ends, perceptron_kernel
+
+SOURCES = (HOMOGENIZED, SYNCHRONIZATION)
+KINDS = ("layers", "ode")
+Scalar = Callable[[float], float]
+
+
+def perceptron_step(
+    overlap: ArrayLike, power: float, activation: str | Activation = "relu", sigma_w: float = 1.0
+) -> np.ndarray:
+    """γ'' = (γ' + v_m κ(γ'))/(1 + v_m κ(1)), one perceptron layer."""
+    gamma, v = real_array("overlap", overlap, -1.0, 1.0), finite_number("power", power, 0.0)
+    top, _ = ends(activation, sigma_w)
+    return ((gamma + v * perceptron_kernel(gamma, activation, sigma_w)) / (1 + v * top))[()]
+
+
+def perceptron_rate(overlap: ArrayLike, activation: str | Activation = "relu", sigma_w: float = 1.0) -> np.ndarray:
+    """κ(γ) - γκ(1), the term that v_m multiplies in the ODE of γ."""
+    gamma = real_array("overlap", overlap, -1.0, 1.0)
+    top, _ = ends(activation, sigma_w)
+    return (perceptron_kernel(gamma, activation, sigma_w) - gamma * top)[()]
+
+
+def collapse_margin(
+    attention: float, power: float, activation: str | Activation = "relu", sigma_w: float = 1.0, kind: str = "layers"
+) -> float:
+    """v_m(κ'(1)-κ(1)) - v_a(1+v_mκ(1)) for layers, without the last factor for the ODE: positive, no collapse."""
+    one_of("kind", kind, KINDS)
+    v_a, v_m = finite_number("attention", attention, 0.0), finite_number("power", power, 0.0)
+    top, slope = ends(activation, sigma_w)
+    return v_m * (slope - top) - v_a * (1 + v_m * top if kind == "layers" else 1.0)
+
+
+def resting_overlap(
+    attention: float,
+    power: float,
+    cross: Scalar,
+    own: Scalar,
+    activation: str | Activation = "relu",
+    sigma_w: float = 1.0,
+    start: float = 0.0,
+    points: int = 400,
+) -> float:
+    """The fixed point that attention plus perceptron layers lead ``start`` to; 1 when they collapse.
+
+    ``cross`` and ``own`` are S(γ) = s_ij and P(γ) = s_ii of the attention. The increment of γ over a layer is searched
+    for its first change of sign beyond ``start`` (``points`` points, refined towards γ = 1), then bisected: the map is
+    increasing, so that is where the iteration rests.
+    """
+    v_a = finite_number("attention", attention, 0.0)
+    begin = finite_number("start", start, -1.0, 1.0)
+    finite_number("power", power, 0.0)
+
+    def increment(gamma: float) -> float:
+        middle = (gamma + v_a * cross(gamma)) / (1 + v_a * own(gamma))
+        return float(perceptron_step(min(middle, 1.0), power, activation, sigma_w)) - gamma
+
+    here = increment(begin)
+    if here == 0.0:
+        return begin
+    fraction = 1 - np.logspace(0, -9, positive_integer("points", points, least=2))
+    target = 1.0 if here > 0 else -1.0
+    before = begin
+    for gamma in begin + (target - begin) * fraction[1:]:
+        if increment(float(gamma)) * here <= 0:
+            return float(optimize.brentq(increment, before, float(gamma), xtol=1e-14, rtol=1e-14))
+        before = float(gamma)
+    return target
+
+
+def mean_separation_rate(
+    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+) -> float:
+    """(σ²/d)[(d-1)(κ'(1)-κ(1)) + 2κ(1)]: growth rate of E(1-R) at R = 1 under perceptron noise σ²κ/d alone."""
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    return squared / d * ((d - 1) * (slope - top) + 2 * top)
+
+
+def typical_separation_rate(
+    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+) -> float:
+    """(σ²/d)[(d-3)κ'(1) - (d-1)κ(1)]: drift of log(1-R) at R = 1; negative: tokens synchronise by noise.
+
+    -2σ²κ(1)/d for relu and linear, the gap between the two top Lyapunov exponents of isotropic matrix noise.
+    """
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    return squared / d * ((d - 3) * slope - (d - 1) * top)
+
+
+def synchronises(d: int, activation: str | Activation = "relu", sigma_w: float = 1.0) -> bool:
+    """κ'(1)/κ(1) < (d-1)/(d-3), always true for d ≤ 3: nearby tokens come together under perceptron noise alone."""
+    return typical_separation_rate(d, activation, sigma_w) < 0
+
+
+def _noise(d: int, activation: str | Activation, sigma_w: float, strength: float) -> tuple[int, float, float, float]:
+    top, slope = ends(activation, sigma_w)
+    return positive_integer("d", d, least=2), top, slope, finite_number("strength", strength, 0.0) ** 2
