@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlines.foundation.precision import enable_float64 as enable_float64
     from pathlines.integrate import METHODS as METHODS
     from pathlines.integrate import Run as Run
+    from pathlines.integrate import chain as chain
     from pathlines.integrate import ensemble as ensemble
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
+    from pathlines.model import RandomTransformer as RandomTransformer
     from pathlines.model import RescaledAttention as RescaledAttention
     from pathlines.model import SelfAttention as SelfAttention
     from pathlines.observable import OBSERVABLES as OBSERVABLES
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from pathlines.store import save_run as save_run
     from pathlines.sweep import phase_diagram as phase_diagram
     from pathlines.weights import Fixed as Fixed
+    from pathlines.weights import GaussianHeads as GaussianHeads
     from pathlines.weights import Identity as Identity
+    from pathlines.weights import MixtureHeads as MixtureHeads
     from pathlines.weights import Piecewise as Piecewise
 
 __version__ = _version("pathlines")
@@ -48,19 +52,20 @@ _ROOMS = {
     "draw": ("FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
-    "integrate": ("METHODS", "Run", "ensemble", "flow", "layers"),
+    "integrate": ("METHODS", "Run", "chain", "ensemble", "flow", "layers"),
     "model": (
         "MODELS",
         "FrozenExponentAttention",
         "NormalisedAttention",
         "Perceptron",
+        "RandomTransformer",
         "RescaledAttention",
         "SelfAttention",
     ),
     "observable": ("OBSERVABLES",),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),
-    "weights": ("Fixed", "Identity", "Piecewise"),
+    "weights": ("Fixed", "GaussianHeads", "Identity", "MixtureHeads", "Piecewise"),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pathlines.cli import main
@@ -48,6 +49,10 @@ def test_help_does_not_import_jax():
         (["show", "missing.nc"], "There is no file"),
         (["collapse", "--scheme", "prelnn"], "There is no normalisation scheme"),
         (["collapse", "--n", "1"], "Argument `n` must be an integer ≥ 2, but is 1"),
+        (["regime", "--heads", "0"], "Argument `heads` must be an integer ≥ 1, but is 0"),
+        (["regime", "--step", "0"], "Argument `step` must be a finite number > 0, but is 0"),
+        (["tradeoff", "--n", "1"], "Argument `n` must be an integer ≥ 2, but is 1"),
+        (["tradeoff", "--qk-dim", "0.5"], "Argument `p`"),
         (["--load", "nowhere.py", "list", "claims"], "nowhere.py to load"),
         (["list", "modles"], "must be one of models"),
     ],
@@ -147,3 +152,18 @@ def test_interrupted_verification_keeps_what_it_finished(results_folder):
 def test_usage_errors_exit_with_two():
     assert pathlines("nonsense").returncode == 2
     assert pathlines("run", "--n", "many").returncode == 2
+
+
+def test_regime_shows_the_deciding_numbers():
+    found = json.loads(pathlines("regime", "--layers", 1000, "--step", 0.05, "--heads", 8, "--json", check=0).stdout)
+    assert found["regime"]["label"] == "sde"
+    assert set(found["regime"]["numbers"]) == {"ηL", "αηL", "η²L", "η³L"}
+    assert found["parameters"]["v"] == pytest.approx(0.05**2 / 8)
+
+
+def test_tradeoff_is_the_table_of_collapse_times():
+    """b = 0 is exactly ln(n + 1); the other number is from the table of arXiv:2604.01978's reduction (n = 16, b = 2)."""
+    found = json.loads(pathlines("tradeoff", "--n", 16, "--logit-scale", 2, "--json", check=0).stdout)
+    assert found["time"] == pytest.approx(2.99253, abs=5e-6)
+    assert found["table"]["16"]["0.0"] == pytest.approx(np.log(17))
+    assert found["elasticities"]["n"] > 0

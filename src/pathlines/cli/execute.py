@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from pathlines.domain import Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.setting import changed_setting
-from pathlines.integrate import Run, ensemble, flow, layers
+from pathlines.integrate import Run, chain, ensemble, flow, layers
 from pathlines.integrate.observe import checked_observables
 from pathlines.model import MODELS, Model
 from pathlines.store.address import address
@@ -49,10 +50,7 @@ def execute(request: Request, *, fresh: bool = False, store: Store | None = None
     """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it."""
     model = build(request)
     if not request.record:
-        usual = (
-            ("energy_fraction", "cluster_count", "mean_overlap") if model.on_sphere else ("cluster_count", "diameter")
-        )
-        request = msgspec.structs.replace(request, record=usual)
+        request = msgspec.structs.replace(request, record=_usual(model))
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store
@@ -79,7 +77,16 @@ def build(request: Request) -> Model:
     settings = changed_setting(f"model `{request.model}`", known, request.parameters)
     if "d" in known and "d" not in request.parameters:
         settings["d"] = request.d
+    if "step" in known and "step" not in request.parameters and request.step is not None:
+        settings["step"] = request.step
     return entry.build(**settings)
+
+
+def _usual(model: Model) -> tuple[str, ...]:
+    """What is recorded when nothing was asked for."""
+    if model.has_random_layers:
+        return ("mean_overlap", "mean_square", "effective_rank") if model.on_sphere else ()
+    return ("energy_fraction", "cluster_count", "mean_overlap") if model.on_sphere else ("cluster_count", "diameter")
 
 
 def _law(request: Request) -> Any:
@@ -108,6 +115,11 @@ def _tokens(kind: str, n: int, d: int, number: float | None, dtype: str, model: 
 
 def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: Any) -> Run:
     key = jax.random.key(request.seed)
+    if model.has_random_layers:
+        clock = next(iter(model.clocks.values()), 1.0)
+        depth = math.ceil(request.until / clock) if request.depth is None else request.depth
+        runs = request.runs if request.runs > 1 else None
+        return chain(model, law, depth=depth, key=key, runs=runs, record=request.record, sampler=request.form)
     if request.depth is not None:
         step = 1.0 if request.step is None else request.step
         return layers(model, law(key), depth=request.depth, step=step, record=request.record)

@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pathlines.domain.chi import bartlett
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.precision import resolve_dtype
@@ -72,10 +73,7 @@ class Sphere(Domain):
         """
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         require(n <= self.dim, "n", f"be at most d = {self.dim} for a span factor", n)
-        below, diagonal = jax.random.split(key)
-        strict = jnp.tril(jax.random.normal(below, (n, n), wanted), -1)
-        freedom = self.dim - jnp.arange(n, dtype=wanted)
-        return self.retract(strict + jnp.diag(jnp.sqrt(2 * jax.random.gamma(diagonal, freedom / 2, dtype=wanted))))
+        return self.retract(bartlett(key, n, self.dim, dtype=wanted))
 
     def von_mises_fisher(
         self, key: PRNGKeyArray, n: int, concentration: float, centre: Any = None, dtype: DTypeLike = "float64"

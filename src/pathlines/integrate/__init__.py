@@ -1,5 +1,6 @@
 """Depth as time: layers, flows, ensembles, certificates."""
 
+from pathlines.integrate.chain import chain as chain
 from pathlines.integrate.ensemble import ensemble as ensemble
 from pathlines.integrate.flow import flow as flow
 from pathlines.integrate.forms import Form as Form

@@ -66,6 +66,9 @@ class Run(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         lines = [f"Run of {self.setting.get('model', {}).get('name', '?')}: {self.outcome} in {self.seconds:.2g} s"]
+        derived = {k: v for k, v in (self.setting.get("derived") or {}).items() if v is not None}
+        shown = (f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in derived.items())
+        lines += ["  " + ", ".join(shown)] if derived else []
         lines += [f"  from t = {f.since:g} as {f.name}: {f.reason}" for f in self.forms]
         for c in self.certificates:
             mark = {True: "ok", False: "FAILED", None: "reported"}[c.passed]

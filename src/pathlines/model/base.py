@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import msgspec
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.space import pair_deficits
-from pathlines.foundation.errors import FormError
+from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
 
@@ -23,7 +24,8 @@ State = Any
 class Model(eqx.Module):
     """dX/dt = drift(X, t), on a state X that is a pytree of arrays (for most models, the ``(n, d)`` tokens).
 
-    Subclasses are final. What a model does not have (a layer map, an energy, token coordinates) it does not override.
+    Subclasses are final. What a model does not have (a drift, a layer map, an energy) it does not override: a chain of
+    random layers has ``random_layer`` instead of ``drift``.
     ``papers`` are the sources a run of it should cite; ``not_swept`` names parameters that decide static fields.
     """
 
@@ -34,9 +36,9 @@ class Model(eqx.Module):
     def initial(self, tokens: Float[Array, "n d"]) -> State:
         """The state of given tokens."""
 
-    @abstractmethod
     def drift(self, state: State, t: Array) -> State:
         """The velocity; tangent when the state lies in its domain."""
+        raise FormError(f"{type(self).__name__} has no drift: it is a chain of random layers; use chain().")
 
     @abstractmethod
     def tokens(self, state: State, t: Array) -> Float[Array, "n d"]:
@@ -53,6 +55,46 @@ class Model(eqx.Module):
     def layer(self, state: State, t: Array, step: Array) -> State:
         """One discrete layer of step η at depth-time t: a model of its own, not an integrator of ``drift``."""
         raise FormError(f"{type(self).__name__} has no layer map; use flow().")
+
+    def random_layer(self, state: State, number: Array, key: PRNGKeyArray) -> State:
+        """Layer ``number`` = 0, 1, … of a chain, with fresh weights (or noise) drawn from ``key``."""
+        raise FormError(f"{type(self).__name__} has no random layers; use flow() or layers().")
+
+    @property
+    def has_random_layers(self) -> bool:
+        """Whether this is a chain: ``random_layer`` is defined."""
+        return type(self).random_layer is not Model.random_layer
+
+    @property
+    def clocks(self) -> dict[str, float]:
+        """Time that passes in one random layer, by name, the clock of the records first; empty: layers are counted."""
+        return {}
+
+    @property
+    def derived(self) -> dict[str, Any]:
+        """Numbers that decide the behaviour and follow from the parameters; shown with every run."""
+        return {}
+
+    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+        """The model whose ``random_layer`` a chain runs from starts of that shape: (model, its name, the reason).
+
+        ``ambient`` says that the records look at ambient coordinates. Models with several exact samplers override this.
+        """
+        if sampler != "auto":
+            raise ArgumentError(f"Argument `sampler` must be 'auto' for {type(self).__name__}, but is {sampler!r}.")
+        return self, "direct", "the only sampler of this model"
+
+    def admitted(self, start: Any) -> Any:
+        """A start in another form than tokens (a Gram matrix, say) brought to the form that ``initial`` takes."""
+        return start
+
+    def layer_work(self, state: State) -> float:
+        """Numbers one random layer holds at a time: decides how many runs share a vector loop."""
+        return 8.0 * sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(state))
+
+    def spread(self, state: State) -> Array | None:
+        """An upper bound of every pair deficit, at no more than O(nd); ``None`` for models without pairs of tokens."""
+        return None
 
     def deficits(self, state: State, t: Array) -> Float[Array, "n n"]:
         """u_ij = ½|x_i - x_j|² of the tokens."""
@@ -113,10 +155,6 @@ class Model(eqx.Module):
         """Whether a run should pause here to consider ``handover``; ``None`` when there is no need to watch."""
         return None
 
-    def assumption(self, state: State, t: float) -> tuple[float, str] | None:
-        """How far a state is from breaking what this model assumes (positive: broken), and what that is."""
-        return None
-
     def horizon(self, tokens: Any) -> tuple[float, str]:
         """The time beyond which this model's arithmetic is noise, and why (infinite for most)."""
         return math.inf, ""
@@ -129,6 +167,33 @@ class Model(eqx.Module):
     def flow_map(self, state: State, t: float, until: float) -> State:
         """The exact solution from t to ``until``, for models that have one."""
         raise FormError(f"{type(self).__name__} has no closed-form flow.")
+
+
+class PathModel(Model):
+    """A chain on any state, a pytree of arrays that need not show tokens: override ``random_layer`` and, to have a
+    time axis, ``clocks``.
+    """
+
+    def initial(self, tokens: Any) -> State:
+        """The start is the state."""
+        return tokens
+
+    def tokens(self, state: State, t: Array) -> Float[Array, "n d"]:
+        """There are no tokens."""
+        raise FormError(f"{type(self).__name__} has no token coordinates.")
+
+    def check(self, tokens: Any) -> None:
+        """Every finite start is admissible."""
+
+    @property
+    def has_tokens(self) -> bool:
+        """No tokens."""
+        return False
+
+    @property
+    def on_sphere(self) -> bool:
+        """No unit vectors."""
+        return False
 
 
 class Snapshot(eqx.Module):

@@ -16,6 +16,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
     "tanh": jnp.tanh,
+    "erf": jax.lax.erf,
     "linear": lambda x: x,
 }
 

@@ -1,0 +1,236 @@
+"""chain: random layers one after the other, many independent runs, the same numbers whatever the chunks."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jaxtyping import Array, PRNGKeyArray
+
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.precision import resolve_dtype
+from pathlines.integrate.flow import Recorded, cast
+from pathlines.integrate.forms import Form
+from pathlines.integrate.lanes import LANE_WORK, in_chunks
+from pathlines.integrate.observe import Observable, checked_observables, positions
+from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
+from pathlines.model.base import Model, Snapshot
+
+COLLAPSED = 1e-12
+"""Runs count as collapsed once 1 - <x_i, x_j> is below this for every pair."""
+
+
+class _Start(eqx.Module):
+    """The law of a start that is not random."""
+
+    state: Any
+
+    def __call__(self, key: PRNGKeyArray) -> Any:
+        return self.state
+
+
+class _Plan(eqx.Module):
+    """What all runs of a chain share."""
+
+    model: Model
+    law: Callable[[PRNGKeyArray], Any]
+    key: PRNGKeyArray
+    tick: Array
+    chosen: tuple[Observable, ...] = eqx.field(static=True)
+    rows: int = eqx.field(static=True)
+    every: int = eqx.field(static=True)
+    common: bool = eqx.field(static=True)
+    keep: bool = eqx.field(static=True)
+
+
+def chain(
+    model: Model,
+    start: Any,
+    *,
+    depth: int,
+    key: PRNGKeyArray,
+    runs: int | None = None,
+    record: Recorded = (),
+    every: int = 1,
+    sampler: str = "auto",
+    memory: float = 1e9,
+    progress: bool | None = None,
+    common: bool = False,
+) -> Run:
+    """Apply ``depth`` random layers to ``start``, ``runs`` times with independent weights.
+
+    ``start`` is what the model starts from (for a random transformer unit tokens (n, d), or a Gram matrix (n, n)), or a
+    law ``key -> start`` that is drawn anew for each run. Run r has the key k_r = fold_in(key, r), its start
+    fold_in(k_r, 0), its layer ℓ = 1, 2, … fold_in(k_r, ℓ); with ``common=True`` all runs have the weights of run 0 and
+    differ in their starts only (common noise).
+
+    Records have dims (run,) time, …, at layers 0, ``every``, 2·``every``, …; ``runs=None`` is one run without the ``run``
+    axis. Coordinates: ``layer``, and the clocks of the model (diffusive time ``tau``, macroscopic time ``t``), the first
+    of which is ``time``. ``sampler`` names one of the model's samplers ("auto": the cheapest exact one; the choice is in
+    ``run.forms``). Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of at most ``memory``
+    bytes, on all cores: chunks change no bit of the result. Give a module-level function or a frozen dataclass as law.
+
+    The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never).
+    """
+    began = clock.perf_counter()
+    depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
+    if depth % every:
+        raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
+    count = 1 if runs is None else positive_integer("runs", runs)
+    law, example = _starts(model, start, key)
+    chosen = checked_observables(record) if not isinstance(record, tuple) or record else ()
+    first = jax.tree.leaves(example)[0]
+    ambient = any(o.ambient for o in chosen) or not chosen
+    posed, name, reason = model.sampled(first.shape, ambient, sampler)
+    chosen = chosen or (positions if posed.has_tokens else _whole_state(posed.initial(example)),)
+    clocks = model.clocks
+    tick = jnp.asarray(next(iter(clocks.values()), 1.0), first.dtype)
+    plan = _Plan(cast(posed, first.dtype), law, key, tick, chosen, depth // every, every, common, runs is None)
+    width, groups = _sizes(plan, example, count, memory)
+    columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), count, width, groups, progress)
+    columns, collapse, final = columns[: len(chosen)], columns[len(chosen)], columns[len(chosen) + 1 :]
+    data = _dataset(chosen, columns, np.arange(0, depth + 1, every), clocks, runs is None)
+    state = None
+    if runs is None:
+        shape = jax.eval_shape(plan.model.initial, example)
+        leaves = [jnp.asarray(leaf[0]) for leaf in final]
+        state = Final(plan.model, jax.tree.unflatten(jax.tree.structure(shape), leaves), float(tick) * depth, example)
+    found = _certificates(plan, example, data, chosen, collapse, runs is None)
+    setting = {
+        "model": describe(model),
+        "derived": model.derived,
+        "papers": [p.key for p in model.papers],
+        "start": describe(start) if not callable(start) else repr(start),
+        "key": describe(np.asarray(jax.random.key_data(key))),
+        "depth": depth,
+        "runs": runs,
+        "sampler": name,
+        "common": common,
+        "versions": provenance(),
+    }
+    form = Form(name, 0.0, reason)
+    return Run(data, found, (form,), "completed", setting, clock.perf_counter() - began, model, state)
+
+
+def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNGKeyArray], Any], Any]:
+    """The law of the starts and one example, checked by the model and in one floating dtype."""
+    if callable(start):
+        example = start(jax.random.fold_in(jax.random.fold_in(key, 0), 0))
+        model.check(example)
+        return start, example
+    arrays = jax.tree.map(lambda x: finite_array("start", x), model.admitted(start))
+    model.check(arrays)
+    leaves = jax.tree.leaves(arrays)
+    single = all(x.dtype == np.float32 for x in leaves)
+    dtype = resolve_dtype("float32" if single else "float64")
+    example = jax.tree.map(lambda x: jnp.asarray(x, dtype), arrays)
+    return _Start(example), example
+
+
+def _whole_state(state: Any) -> Observable:
+    """Record the state itself, for models without tokens."""
+    if not isinstance(state, jax.Array):
+        raise ArgumentError("Argument `record` must name observables for a model whose state is not one array.")
+    dims = tuple(f"component_{i}" for i in range(state.ndim)) if state.ndim > 1 else ("component",) * state.ndim
+    return Observable("state", "state", "x", _state_of, dims)
+
+
+def _state_of(snapshot: Snapshot) -> Array:
+    return snapshot.state
+
+
+def _sizes(plan: _Plan, example: Any, count: int, memory: float) -> tuple[int, int]:
+    """Runs a lane group, fixed by the problem, and groups a chunk, within the memory budget and for all cores."""
+    state = jax.eval_shape(plan.model.initial, example)
+    work = max(plan.model.layer_work(state), 1.0)
+    width = min(int(np.clip(LANE_WORK // work, 1, 256)), count)
+    look = lambda s: tuple(o(Snapshot(plan.model, s, plan.tick, s)) for o in plan.chosen)  # noqa: E731
+    kept = sum(np.prod(o.shape, initial=1) for o in jax.eval_shape(look, state)) * (plan.rows + 1)
+    cores = os.cpu_count() or 1
+    budget = finite_number("memory", memory, low=0.0, open_low=True)
+    groups = np.clip(budget / (8.0 * (kept + 4 * work) * width * cores), 1, 64)
+    return width, int(max(1, min(groups, -(-count // (width * cores)))))
+
+
+@eqx.filter_jit
+def _groups(plan: _Plan, runs: Array) -> tuple[Array, tuple[Array, ...]]:
+    """(groups, lanes) runs: lanes side by side, groups one after the other."""
+    return jax.lax.map(jax.vmap(lambda run: _one_run(plan, run)), runs)
+
+
+def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
+    """(finished, records, layer of collapse and, for a single run, the last state)."""
+    model, mine = plan.model, jax.random.fold_in(plan.key, run)
+    weights = jax.random.fold_in(plan.key, 0) if plan.common else mine
+    drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(jax.random.fold_in(mine, 0)))
+    start = model.initial(drawn)
+
+    def look(state: Any, number: Array) -> tuple[Array, ...]:
+        snapshot = Snapshot(model, state, number * plan.tick, start)
+        return tuple(o(snapshot) for o in plan.chosen)
+
+    def one(_: Any, carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+        state, number, collapse = carry
+        state = model.random_layer(state, number, jax.random.fold_in(weights, number + 1))
+        return state, number + 1, _first_collapse(model, state, number + 1, collapse)
+
+    def row(carry: tuple[Any, Array, Array], count: Array) -> tuple[tuple[Any, Array, Array], tuple[Array, ...]]:
+        return jax.lax.fori_loop(0, count, one, carry), look(carry[0], carry[1])
+
+    zero = jnp.zeros((), jnp.int32)
+    begin = (start, zero, _first_collapse(model, start, zero, jnp.asarray(-1, jnp.int32)))
+    counts = jnp.asarray([plan.every] * plan.rows + [0], jnp.int32)
+    (final, _, collapse), records = jax.lax.scan(row, begin, counts)
+    leaves = jax.tree.leaves(final)
+    ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+    return ok, (*records, collapse, *(leaves if plan.keep else ()))
+
+
+def _first_collapse(model: Model, state: Any, number: Array, before: Array) -> Array:
+    spread = model.spread(state)
+    if spread is None:
+        return before
+    return jnp.where((before < 0) & (spread < COLLAPSED), number, before)
+
+
+def _dataset(
+    chosen: tuple[Observable, ...],
+    columns: list[np.ndarray],
+    layers: np.ndarray,
+    clocks: dict[str, float],
+    single: bool,
+) -> xr.Dataset:
+    times = {name: ("time", per_layer * layers) for name, per_layer in clocks.items()}
+    main = next(iter(clocks.values()), 1.0) * layers
+    data = xr.Dataset(coords={"time": main, "layer": ("time", layers), **times})
+    for observable, column in zip(chosen, columns, strict=True):
+        values, dims = (column[0], ()) if single else (column, ("run",))
+        data[observable.name] = xr.DataArray(
+            values, dims=(*dims, "time", *observable.dims), attrs=observable.attributes
+        )
+    return data
+
+
+def _certificates(
+    plan: _Plan, example: Any, data: xr.Dataset, chosen: tuple[Observable, ...], collapse: np.ndarray, single: bool
+) -> tuple[Certificate, ...]:
+    """Finite records, and which runs collapsed (added as the coordinate ``collapse_layer``)."""
+    bad = int(sum(np.sum(~np.isfinite(data[o.name].values)) for o in chosen))
+    found = [Certificate("finite", bad, 0.0, bad == 0, "non-finite recorded numbers")]
+    if plan.model.spread(plan.model.initial(example)) is not None:
+        when = np.where(collapse < 0, np.nan, collapse)
+        data.coords["collapse_layer"] = xr.DataArray(
+            when[0] if single else when, dims=() if single else ("run",), attrs={"long_name": "layer of collapse"}
+        )
+        number = int(np.sum(collapse >= 0))
+        since = f", the first after layer {int(np.nanmin(when))}" if number else ""
+        text = f"of {len(collapse)} runs with every 1 - <x_i, x_j> below {COLLAPSED:g}{since}"
+        found.append(Certificate("collapsed", number, None, None, text))
+    return tuple(found)

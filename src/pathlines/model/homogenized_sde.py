@@ -1,0 +1,223 @@
+"""The homogenized SDE: drift, and one noise for all tokens."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from pathlines.domain import Sphere
+from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.papers import HOMOGENIZED, Paper
+from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.homogenized_drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
+from pathlines.model.noise_connection import NoiseConnection, noise_connection
+from pathlines.model.random_transformer import RandomTransformer
+from pathlines.weights.gaussian import GaussianHeads
+from pathlines.weights.heads import Heads
+from pathlines.weights.law import HeadLaw
+
+FORMS = ("ito", "stratonovich")
+
+
+class HomogenizedSDE(Model):
+    """dX = D(X) dt + √(η/H) ∫ G(X, θ) W(dθ, dt) on (S^{d-1})^n, Itô and intrinsic;  G_i = P_{x_i}(B_θ - b_ρ)(x_i).
+
+    The limit of a chain of step η with H heads, in macroscopic time t = ηℓ (Homogenized Transformers, arXiv:2604.01978,
+    with √α/ς = √(η/H)). W is one cylindrical Wiener process for all tokens: common noise. A random layer is one
+    step of length δ = ``time_step`` with M = ``noise_heads`` fresh heads and independent signs ε_r = ±1,
+
+        x ← N( x + δ D + √(ηδ/(HM)) Σ_r ε_r G(X, θ_r) ),
+
+    weak order one in δ for every law. The signs make odd moments of the noise vanish: without them a skew law of heads
+    leaves a third moment of order δ^{3/2} a step, and the order is one half.
+
+    ``form="stratonovich"`` is the same process as dX = (D - (η/2H) E[∇_G G]) dt + √(η/H) G ∘ dW, by Heun's method: a
+    check, not needed otherwise. For centred Gaussian heads D = 0, the signs change nothing, and a step is a layer of a
+    ``RandomTransformer`` with M heads and diffusive time Δτ = (ηδ/H) d σ_V²; its exact fast samplers draw it.
+
+    You will see the chain's statistics with an error O(max(η, α)) at grid times (O(v) for centred heads, whatever H).
+    Good values: δ = η/4..η, M = 1..8. Cost of a step: M heads (O(nd² + n²d) each) and the average of D.
+    """
+
+    papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
+
+    field: HomogenizedDrift
+    connection: NoiseConnection | None
+    time_step: Float[Array, ""]
+    noise_heads: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        law: HeadLaw,
+        beta: float | None = None,
+        *,
+        logit_scale: float | None = None,
+        step: float = 0.1,
+        heads: int = 1,
+        time_step: float | None = None,
+        noise_heads: int = 1,
+        corrector: str = "full",
+        update: str = "ambient",
+        form: str = "ito",
+        multiplicities: Any = None,
+        draws: int = 1024,
+        seed: int = 0,
+    ) -> None:
+        chain = RandomTransformer(
+            law=law, beta=beta, logit_scale=logit_scale, step=step, heads=heads, update=update,
+            multiplicities=multiplicities,
+        )  # fmt: skip
+        require(form in FORMS, "form", f"be one of {', '.join(FORMS)}", form)
+        self.field = homogenized_drift(chain, corrector, draws, seed)
+        self.connection = noise_connection(self.field, draws, seed) if form == "stratonovich" else None
+        delta = step if time_step is None else time_step
+        self.time_step = jnp.asarray(finite_number("time_step", delta, low=0.0, open_low=True))
+        self.noise_heads = positive_integer("noise_heads", noise_heads)
+
+    @property
+    def chain(self) -> RandomTransformer:
+        """The chain of which this is the limit."""
+        return self.field.chain
+
+    @property
+    def multiplicities(self) -> Float[Array, " n"] | None:
+        """Masses of the tokens."""
+        return self.chain.multiplicities
+
+    @property
+    def clocks(self) -> dict[str, float]:
+        """Those of the chain, for a step of length δ instead of η."""
+        ratio = float(self.time_step) / float(self.chain.step)
+        return {name: ratio * time for name, time in self.chain.clocks.items()}
+
+    @property
+    def derived(self) -> dict[str, Any]:
+        """The parameters of the chain, the step, and how many heads stand for the law in D."""
+        own = {"time_step": float(self.time_step), "noise_heads": self.noise_heads}
+        return {**self.chain.derived, **own, "averaged_heads": self.field.heads.count}
+
+    def check(self, tokens: Any) -> None:
+        """What the chain accepts."""
+        self.chain.check(tokens)
+
+    def admitted(self, start: Any) -> Any:
+        """What the chain admits."""
+        return self.chain.admitted(start)
+
+    def initial(self, tokens: Float[Array, "n c"]) -> Tokens:
+        """The tokens, with missing columns zero."""
+        return self.chain.initial(tokens)
+
+    def tokens(self, state: Tokens, t: Array) -> Tokens:
+        """The state."""
+        return state
+
+    def spread(self, state: Tokens) -> Array | None:
+        """From the distances to the first token."""
+        return self.chain.spread(state)
+
+    def layer_work(self, state: Any) -> float:
+        """The matrices of the noise, and the average of the drift."""
+        n, d = state.shape
+        averaged = 0 if self.chain.law.centred else self.field.heads.count
+        return float(self.noise_heads * (3 * d * d + n * max(n, d)) + averaged * n * max(n, d))
+
+    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+        """For centred Gaussian heads a sampler of the chain that is this scheme."""
+        if self._is_chain:
+            return self.as_chain().sampled(shape, ambient, sampler)
+        return super().sampled(shape, ambient, sampler)
+
+    @property
+    def _is_chain(self) -> bool:
+        law = self.chain.law
+        return isinstance(law, GaussianHeads) and law.centred and self.connection is None
+
+    def as_chain(self) -> RandomTransformer:
+        """x ← N(x + √(ηδ/(HM)) P Σ_r B_r): a tangent chain of M heads and step √(ηδM/H), for centred heads."""
+        require(self.chain.law.centred, "law", "be centred (a chain has no drift of its own)", self.chain.law)
+        scale = np.sqrt(float(self.chain.step * self.time_step) * self.noise_heads / self.chain.heads)
+        law, beta = self.chain.law, float(self.chain.beta)
+        return RandomTransformer(
+            law=law,
+            beta=None if law.score_std > 0 else beta,
+            logit_scale=beta * law.score_std if law.score_std > 0 else None,
+            step=float(scale),
+            heads=self.noise_heads,
+            update="tangent",
+            multiplicities=self.multiplicities,
+        )
+
+    def drift(self, state: Tokens, t: Array) -> Tokens:
+        """D(X), minus half of the noise's own drift in the Stratonovich form."""
+        drift = self.field(state)
+        if self.connection is None:
+            return drift
+        return drift - self.chain.step / (2 * self.chain.heads) * self.connection(state)
+
+    def retract(self, state: Tokens) -> Tokens:
+        """N(x)."""
+        return Sphere(state.shape[-1]).retract(state)
+
+    def noise(self, x: Tokens, heads: Heads, signs: Float[Array, " m"]) -> Tokens:
+        """Σ_r ε_r G(X, θ_r) for given heads and signs."""
+        signed = Heads(heads.query, heads.key, signs[:, None, None] * heads.value)
+        total = self.chain.attended(x, signed)
+        mean = 0.0 if self.chain.law.centred else jnp.sum(signs) * self.field.mean_field(x)
+        return tangent(x, total - mean)
+
+    def stepped(self, x: Tokens, heads: Heads, signs: Float[Array, " m"]) -> Tokens:
+        """One step with given heads and signs: Euler (Itô) or Heun (Stratonovich), then N."""
+        delta = self.time_step
+        scale = jnp.sqrt(self.chain.step * delta / (self.chain.heads * self.noise_heads))
+        slope = lambda y: delta * self.drift(y, delta) + scale * self.noise(y, heads, signs)  # noqa: E731
+        first = slope(x)
+        ahead = self.retract(x + first)
+        return ahead if self.connection is None else self.retract(x + (first + slope(ahead)) / 2)
+
+    def random_layer(self, state: Tokens, number: Array, key: PRNGKeyArray) -> Tokens:
+        """A step with fresh heads and signs."""
+        for_heads, for_signs = jax.random.split(key)
+        heads = self.chain.law.heads(for_heads, self.noise_heads, state.dtype)
+        return self.stepped(state, heads, jax.random.rademacher(for_signs, (self.noise_heads,), state.dtype))
+
+
+def _build(
+    d: int = 32,
+    value: float = 0.0,
+    score: float = 0.0,
+    logit_scale: float = 1.0,
+    step: float = 0.1,
+    heads: int = 1,
+    sigma_v: float | None = None,
+    qk_dim: float | None = None,
+    time_step: float | None = None,
+    noise_heads: int = 1,
+    corrector: str = "full",
+    update: str = "ambient",
+    draws: int = 1024,
+) -> HomogenizedSDE:
+    law = GaussianHeads(d, sigma_v, None, qk_dim, value or None, score or None)
+    return HomogenizedSDE(
+        law, logit_scale=logit_scale, step=step, heads=heads, time_step=time_step, noise_heads=noise_heads,
+        corrector=corrector, update=update, draws=draws,
+    )  # fmt: skip
+
+
+MODELS.register(
+    "homogenized-sde",
+    Description(
+        _build,
+        "Homogenized transformer (SDE with common noise)",
+        "dX = D(X) dt + √(η/H) ∫ G(X,θ) W(dθ,dt),  Gᵢ = P_xᵢ(V m_A(xᵢ) − b_ρ(xᵢ)), one W for all tokens",
+        "The statistics of a deep random transformer, drift and noise; with centred heads the noise alone makes tokens "
+        "parallel.",
+        "--layers 100, n = 8…64, d = 8…256, logit_scale = 0…4, step = 0.05…0.3, value = 0 (no drift) or 1",
+        (HOMOGENIZED,),
+    ),
+)
