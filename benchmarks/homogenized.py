@@ -1,0 +1,146 @@
+"""Times behind the speed claims of the homogenized family, as ratios against named peers in one run.
+
+The peer is the chain as one would write it in PyTorch: full matrices drawn for every head of every layer. It is measured
+when PyTorch is installed (`pip install torch`), and left out otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import pathlines as pl
+from pathlines.limit.homogenized.collapse import collapse_map
+from pathlines.limit.homogenized.overlap_curve import overlap_curve
+from pathlines.limit.homogenized.participation import participation
+
+HERE = Path(__file__).parent
+
+
+def seconds(call, repeats=3):
+    call()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def per_layer(d, heads, sampler, depth, *, n=64, dtype="float64", b=2.0):
+    """Milliseconds a layer of one run, compilation excluded."""
+    net = pl.RandomTransformer(d, heads=heads, step=0.3, logit_scale=b)
+    start = pl.Sphere(d).simplex(n, dtype=dtype) if d <= 4096 else np.eye(n, dtype=dtype)
+    run = lambda: pl.chain(net, start, depth=depth, every=depth, key=jax.random.key(1), record="mean_overlap",
+                           sampler=sampler)  # fmt: skip
+    return 1e3 * seconds(run) / depth
+
+
+def torch_layer(d, heads, depth, *, n=64, dtype="float64", b=2.0):
+    """Milliseconds a layer of the same chain in PyTorch, all cores, full matrices."""
+    import torch
+
+    kind = getattr(torch, dtype)
+    x = torch.eye(n, d, dtype=kind)
+    scale = b / math.sqrt(d)
+
+    def layer(x):
+        v = torch.randn(heads, d, d, dtype=kind) / math.sqrt(d)
+        w, u = torch.randn(2, heads, d, d, dtype=kind)
+        scores = scale * (x @ w) @ (x @ u).transpose(1, 2)
+        mixed = torch.softmax(scores, dim=-1) @ x @ v.transpose(1, 2)
+        y = x + 0.3 * mixed.mean(0)
+        return y / y.norm(dim=1, keepdim=True)
+
+    def run():
+        y = x
+        for _ in range(depth):
+            y = layer(y)
+        return y
+
+    return 1e3 * seconds(run, 2) / depth
+
+
+def against_torch():
+    rows = {}
+    for d, depth in ((128, 60), (1024, 4)):
+        for dtype in ("float32", "float64"):
+            auto = per_layer(d, 8, "auto", 200, dtype=dtype)
+            tokens = per_layer(d, 8, "low-rank", 200, dtype=dtype)
+            row = {"automatic ms": auto, "low-rank ms": tokens}
+            try:
+                row["torch ms"] = torch_layer(d, 8, depth, dtype=dtype)
+                row |= {"ratio automatic": row["torch ms"] / auto, "ratio low-rank": row["torch ms"] / tokens}
+            except ModuleNotFoundError:
+                row["torch ms"] = None
+            rows[f"n=64 H=8 d={d} {dtype}"] = row
+    return rows | {"target": "2.5x (float32), 5x (float64) at d=128; 100x at d=1024"}
+
+
+def gram_only():
+    rows = {f"d={d} ms": per_layer(d, 1, "gram", 300) for d in (1000, 10_000, 100_000, 1_000_000)}
+    times = list(rows.values())
+    naive = per_layer(1024, 1, "naive", 6)
+    return rows | {
+        "slowest over fastest": max(times) / min(times),
+        "naive d=1024 ms": naive,
+        "ratio to naive": naive / times[0],
+        "target": "within 20 % over d; at least 50x naive at d=1024",
+    }
+
+
+def theory():
+    uncached = participation.__wrapped__ if hasattr(participation, "__wrapped__") else participation
+    began = time.perf_counter()
+    uncached(16, 2.0, 0.37)
+    first = time.perf_counter() - began
+    taus = np.linspace(0, 8, 100)
+    overlap_curve(taus, 16, 2.0)
+    curve = seconds(lambda: overlap_curve(taus, 16, 2.0), 9)
+    began = time.perf_counter()
+    collapse_map(np.unique(np.geomspace(16, 8192, 40).astype(int)), np.linspace(0, 8, 40))
+    return {
+        "f, g uncached s": first,
+        "curve after the table ms": 1e3 * curve,
+        "40 x 40 map s": time.perf_counter() - began,
+        "target": "f, g < 0.3 s; curve < 5 ms; map < 120 s",
+    }
+
+
+def two_token_paths():
+    net = pl.RandomTransformer(4, step=0.25, logit_scale=0.0)
+    start = pl.Sphere(4).simplex(2)
+    run = lambda: pl.chain(net, start, depth=16, every=16, key=jax.random.key(3), runs=1_000_000,
+                           record="mean_overlap")  # fmt: skip
+    began = time.perf_counter()
+    mean = float(run()["mean_overlap"][:, -1].mean())
+    whole = time.perf_counter() - began
+    return {"seconds with compilation": whole, "E R at tau=1, v=1/16": mean, "target": "< 10 s for 10^6 paths"}
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    pl.enable_float64()
+    results = {
+        "against PyTorch": against_torch(),
+        "Gram-only chain, n=64, H=1": gram_only(),
+        "theory": theory(),
+        "two-token paths": two_token_paths(),
+        "machine": {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()},
+        "versions": {"jax": jax.__version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+    text = json.dumps(results, indent=2)
+    (HERE / "results" / "homogenized.json").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
