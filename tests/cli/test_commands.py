@@ -162,7 +162,7 @@ def test_regime_shows_the_deciding_numbers():
 
 
 def test_tradeoff_is_the_table_of_collapse_times():
-    """b = 0 is exactly ln(n + 1); the other number is from the table of arXiv:2604.01978's reduction (n = 16, b = 2)."""
+    """b = 0 is exactly ln(n + 1); the other number is from the table of collapse times (n = 16, b = 2)."""
     found = json.loads(pathlines("tradeoff", "--n", 16, "--logit-scale", 2, "--json", check=0).stdout)
     assert found["time"] == pytest.approx(2.99253, abs=5e-6)
     assert found["table"]["16"]["0.0"] == pytest.approx(np.log(17))

@@ -192,7 +192,7 @@ def _jordan(size):
     ids=["close", "equal to rounding", "jordan 2", "jordan 3", "jordan 5", "jordan below"],
 )
 def test_close_and_defective_eigenvalues_are_told_apart(value, kind):
-    """Basis-independent: the same answer after a rotation, which perturbs eigenvalues of blocks of size m by ε^{1/m}."""
+    """The same answer after a rotation, which perturbs the eigenvalues of a block of size m by ε^{1/m}."""
     rotation = np.linalg.qr(np.random.default_rng(1).normal(size=value.shape))[0]
     assert eu.classify_value(value).kind == kind
     assert eu.classify_value(rotation @ value @ rotation.T).kind == kind

@@ -125,7 +125,8 @@ class RescaledAttention(Model):
 
         For V = λI, λ > 0, with leaders that follow themselves, leaders never change: with θ = e^{-λs} a follower is at
         z_l + θ(z_i - z_l), and <Q z_i(θ), K(z_l - z_j(θ))> is a convex combination of two functions linear in θ that
-        are ≥ 0 at θ = 1 and θ = 0. For other V the hard-max phase starts at the horizon and watches for changes of leaders.
+        are ≥ 0 at θ = 1 and θ = 0. For other V the hard-max phase starts at the horizon and watches
+        for changes of leaders.
         """
         if self.perceptron is not None or not self.diagonalisable:
             return None

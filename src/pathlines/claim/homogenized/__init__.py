@@ -1,0 +1,1 @@
+"""Claims about random transformers and their homogenized limits."""

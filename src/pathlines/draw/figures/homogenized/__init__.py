@@ -1,0 +1,1 @@
+"""Figures of Homogenized Transformers, arXiv:2604.01978."""

@@ -1,0 +1,98 @@
+"""Which limit holds at which step, noise and depth (Homogenized Transformers, arXiv:2604.01978)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pathlines.draw.gallery import picture
+from pathlines.draw.layout import legend_below
+from pathlines.draw.style import COLOURS, INK, MUTED, THEORY, new_figure
+from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.limit.homogenized.parameters import Parameters
+from pathlines.limit.homogenized.regimes import EXPONENT_BOUNDARIES, exponents, regime
+
+WIDE, HIGH = 1.4, 1.9
+FILLS = {"failure": "#eceff2", "ode2": "#f6dfb9", "ode1": "#cfe6da", "static": "#cfdfee"}
+NAMES = {"failure": "not covered", "ode2": "ODE II", "ode1": "ODE I", "static": "static", "sde": "SDE"}
+Points = list[tuple[float, float]]
+Map = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def _regions() -> dict[str, Points]:
+    """Polygons in the exponents (a, c) of η = L^{-a}, α = L^{-c}; all share the line a + c = 1."""
+    first, second, third = (EXPONENT_BOUNDARIES[k] for k in ("static", "ode1", "ode2"))
+    low = 1 - WIDE
+
+    def above(left: float, right: float) -> Points:
+        return [(left, 1 - left), (right, 1 - right), (right, HIGH), (left, HIGH)]
+
+    return {
+        "failure": [(0, low), (WIDE, low), (third, 1 - third), (third, HIGH), (0, HIGH)],
+        "ode2": above(third, second),
+        "ode1": above(second, first),
+        "static": above(first, WIDE),
+    }
+
+
+def _draw(axes: Axes, place: Map, proxy: float, s: Any) -> None:
+    """The regions, what less than one head would need, and the architecture, with exponents mapped by ``place``."""
+    for label, points in _regions().items():
+        axes.fill(*place(*np.array(points).T), color=FILLS[label], lw=0, zorder=1)
+    third = EXPONENT_BOUNDARIES["ode2"]
+    for a in EXPONENT_BOUNDARIES.values():
+        axes.plot(*place(np.array([a, a]), np.array([1 - a, HIGH])), color=MUTED, lw=0.9, zorder=2)
+    line = np.array([third, WIDE])
+    axes.plot(*place(line, 1 - line), color=COLOURS[1], lw=3, zorder=3, label=r"SDE: $\alpha\eta L = O(1)$")
+    shift = -np.log(proxy) / np.log(s.layers)  # α = ης²/H reads c = a - log ς²/log L + log H/log L
+    edge = np.array([0.0, WIDE])
+    forbidden = np.array([(0, shift), (WIDE, WIDE + shift), (WIDE, 1 - WIDE), (0, 1 - WIDE)])
+    axes.fill(*place(*forbidden.T), fc="none", ec=MUTED, hatch="///", lw=0, alpha=0.55, zorder=2)
+    axes.fill([], [], fc="none", ec=MUTED, hatch="///", alpha=0.55, label=r"out of reach: $\alpha > \eta\varsigma^2$")
+    axes.plot(*place(edge, edge + shift), color=THEORY, lw=1.3, zorder=4, label="one head")
+    for k, heads in enumerate(s.head_lines):
+        more = np.log(heads) / np.log(s.layers)
+        axes.plot(*place(edge, edge + shift + more), color=THEORY, lw=0.8, ls=((0, (5, 2)), ":")[k % 2], zorder=4,
+                  label=f"{heads} heads")  # fmt: skip
+    names = {"failure": (0.16, 1.28, 90), "ode2": (0.417, 1.55, 90), "ode1": (0.75, 1.62, 0), "static": (1.2, 1.65, 0)}
+    for label, (a, c, turn) in names.items():
+        axes.text(*place(a, c), NAMES[label], ha="center", va="center", rotation=turn, color=INK, zorder=6,
+                  fontweight="bold", fontsize=8.5, bbox={"fc": FILLS[label], "ec": "none", "pad": 1.5})  # fmt: skip
+    axes.grid(False)
+
+
+def _architecture(axes: Axes, at: tuple[float, float], s: Any) -> None:
+    label = f"η = {s.step:g}, H = {s.heads}, d = {s.d}"
+    axes.plot(*at, marker="*", ms=13, mfc=COLOURS[3], mec=INK, mew=0.8, ls="", zorder=8, label=label)
+
+
+@picture(
+    "homogenized/regimes",
+    HOMOGENIZED,
+    "Which limit describes L random layers of step η and noise parameter α = ης²/H: on the left for one depth, on the "
+    "right in the exponents of η = L⁻ᵃ, α = L⁻ᶜ. The SDE lives on the line αηL = 1; no model needs less than one head "
+    "(hatched), and more heads lower α. The star is one architecture. Centred weights stand still in ODE I and II, "
+    "and for them the SDE holds wherever v = αη is small, also where the diagram says not covered.",
+    quick={"layers": 1000, "step": 0.04, "heads": 2, "d": 256, "head_lines": [8, 64]},
+)
+def regimes(s: Any) -> Figure:
+    """The (η, α) plane at depth L, and the plane of exponents."""
+    numbers = Parameters.gaussian(2, s.d, s.step, heads=s.heads, logit_scale=1.0, layers=s.layers)
+    figure, ((left, right),) = new_figure(1, 2, width=4.3, height=3.9)
+    depth = float(s.layers)
+    _draw(left, lambda a, c: (depth**-a, depth**-c), numbers.variance_proxy, s)
+    _architecture(left, (s.step, numbers.alpha), s)
+    left.set(xscale="log", yscale="log", xlabel=r"step $\eta$", ylabel=r"noise parameter $\alpha$")
+    left.set(xlim=(depth**-WIDE, 1), ylim=(depth**-HIGH, depth ** (WIDE - 1)), title=f"L = {s.layers} layers")
+    _draw(right, lambda a, c: (a, c), numbers.variance_proxy, s)
+    _architecture(right, tuple(float(v) for v in exponents(s.step, numbers.alpha, s.layers)), s)
+    right.set(xlabel=r"$a$,  $\eta = L^{-a}$", ylabel=r"$c$,  $\alpha = L^{-c}$", xlim=(0, WIDE), ylim=(1 - WIDE, HIGH))
+    right.set_xticks([0, 1 / 3, 1 / 2, 1], ["0", "⅓", "½", "1"])
+    found = [NAMES[regime(s.step, numbers.alpha, s.layers, centred=centred).label] for centred in (False, True)]
+    right.set_title(f"the star: {found[0]}; with centred weights: {found[1]}")
+    legend_below(figure, [left], columns=3)
+    return figure
