@@ -1,7 +1,7 @@
 """Times behind the speed claims of the homogenized family, as ratios against named peers in one run.
 
-The peer is the chain as one would write it in PyTorch: full matrices drawn for every head of every layer. It is measured
-when PyTorch is installed (`pip install torch`), and left out otherwise.
+The peer is the chain as one would write it in PyTorch: full matrices drawn for every head of every layer. It is
+measured when PyTorch is installed (`pip install torch`), and left out otherwise.
 """
 
 from __future__ import annotations

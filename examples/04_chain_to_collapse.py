@@ -15,7 +15,9 @@ n, d, b = 16, 256, 2.0
 net = pl.RandomTransformer(d, heads=4, step=0.3, logit_scale=b, qk_dim=float("inf"))
 numbers = net.parameters
 depth = 160
-run = pl.chain(net, pl.Sphere(d).simplex(n), depth=depth, every=20, key=jax.random.key(0), runs=32, record="mean_overlap")
+run = pl.chain(
+    net, pl.Sphere(d).simplex(n), depth=depth, every=20, key=jax.random.key(0), runs=32, record="mean_overlap"
+)
 print(run)
 
 # Which limit holds at this depth, step and number of heads?

@@ -10,7 +10,7 @@ import scipy.stats as st
 
 from pathlines.domain import Sphere
 from pathlines.domain.chi import bartlett_counts, bartlett_from, chi, chi_rounds
-from pathlines.domain.draws import Draws, gaussian_pairs, threefry_words
+from pathlines.domain.draws import Draws, folded, gaussian_pairs, threefry_words
 from pathlines.domain.lapack import cholesky_factor
 from pathlines.domain.space import pair_deficits
 from pathlines.domain.span import cholesky, reduced
@@ -31,6 +31,10 @@ def test_words_vs_jax_generator():
     words = jax.jit(lambda: threefry_words(KEY, jnp.uint32(0), 1001))()
     one, two = (np.asarray(w).astype(np.uint64) for w in words)
     assert np.array_equal((one << np.uint64(32)) | two, np.asarray(jax.random.bits(KEY, (1001,), "uint64")))
+
+    for number in (0, 7, 2**31):
+        pair = (f(KEY, number) for f in (folded, jax.random.fold_in))
+        assert np.array_equal(*map(jax.random.key_data, pair))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

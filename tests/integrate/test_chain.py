@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.integrate import chain, flow, layers
+from pathlines.integrate.chain import _groups
 from pathlines.integrate.observe import Observable
 from pathlines.model import PathModel, RandomTransformer, SelfAttention
 from pathlines.observable.analysis import mean_and_error
@@ -18,12 +18,14 @@ from pathlines.observable.overlap import mean_square, pair_artanh, pair_overlap
 from pathlines.observable.pairs import cross_ratios, deficits, mean_overlap, u_max
 
 KEY = jax.random.key(3)
-MODEL = RandomTransformer(9, heads=2, step=0.6, logit_scale=2.0)
+MODEL = RandomTransformer(9, heads=2, step=0.6, beta=0.0)
+SHARP = RandomTransformer(9, heads=2, step=0.6, logit_scale=2.0)
 LAW = partial(Sphere(9).uniform, n=4)
+TOKENS = Sphere(9).sines(4)
 RECORD = (mean_overlap, u_max)
 
 
-def run_of(model=MODEL, start=LAW, **changes):
+def run_of(model=MODEL, start=TOKENS, **changes):
     return chain(model, start, **{"depth": 6, "every": 2, "key": KEY, "record": RECORD, **changes})
 
 
@@ -31,44 +33,48 @@ def run_of(model=MODEL, start=LAW, **changes):
 
 
 def test_layers_vs_a_loop_with_the_documented_keys():
-    run = run_of(sampler="naive", record="tokens", depth=3, every=1, runs=3)
+    run = run_of(SHARP, LAW, sampler="naive", record="tokens", depth=3, every=1, runs=3)
     mine = jax.random.fold_in(KEY, 2)
     x = LAW(jax.random.fold_in(mine, 0))
+    layer = jax.jit(lambda x, key: SHARP.random_layer(x, 0, key))
     for number in range(3):
-        x = MODEL.random_layer(x, number, jax.random.fold_in(mine, number + 1))
+        x = layer(x, jax.random.fold_in(mine, number + 1))
         np.testing.assert_allclose(run["tokens"].values[2, number + 1], x, rtol=0, atol=1e-13)
     assert run["tokens"].dims == ("run", "time", "token", "component")
 
 
 def test_chunks_are_bitwise_invisible():
-    """Lanes of a fixed width in one chunk a core or in many; more runs leave the first ones alone."""
-    whole, parts = run_of(runs=700), run_of(runs=700, memory=1.0)
+    """Lanes of a fixed width, groups of them in two chunks or in a chunk each."""
+    whole, parts = run_of(SHARP, runs=700), run_of(SHARP, runs=700, memory=1.0)
     for name in ("mean_overlap", "u_max"):
         assert (whole[name].values == parts[name].values).all()
-    more = run_of(runs=900)
-    assert (more["u_max"].values[:700] == whole["u_max"].values).all()
 
 
-def test_one_run_is_the_first_of_many():
-    many, one = run_of(runs=300), run_of()
+def test_more_runs_leave_the_first_ones_alone():
+    many, few, one = run_of(runs=900), run_of(runs=600), run_of()
+    assert (many["u_max"].values[:600] == few["u_max"].values).all()
     assert one["u_max"].dims == ("time",)
-    np.testing.assert_allclose(one["u_max"].values, many["u_max"].values[0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(one["u_max"].values, few["u_max"].values[0], rtol=0, atol=1e-13)
     assert (run_of()["u_max"].values == one["u_max"].values).all()
     assert run_of(key=jax.random.key(4))["u_max"].values[-1] != one["u_max"].values[-1]
-    assert one.final is not None and one.final.state.shape == (4, 4)
-    np.testing.assert_allclose(np.max(one.final.model.deficits(one.final.state, 0.0)), one["u_max"].values[-1], rtol=1e-12)
+    final = one.final
+    assert final.state.shape == (4, 9)
+    np.testing.assert_allclose(np.max(final.model.deficits(final.state, 0.0)), one["u_max"].values[-1], rtol=1e-12)
+
+
+def _reversed(key):
+    return LAW(key)[::-1]
 
 
 def test_common_weights():
     """The same start under common weights gives equal runs; different starts are moved by the same heads."""
-    tokens = LAW(KEY)
-    same = run_of(start=tokens, runs=3, common=True)["u_max"].values
+    same = run_of(runs=3, common=True)["u_max"].values
     assert (same == same[0]).all()
-    alone = run_of(start=tokens, runs=3)["u_max"].values
+    alone = run_of(runs=3)["u_max"].values
     assert (alone[0] == same[0]).all() and np.ptp(alone[:, -1]) > 0
-    rotated = run_of(start=lambda key: LAW(key)[::-1], runs=2, common=True, sampler="naive", record="tokens", depth=2)
-    plain = run_of(runs=2, common=True, sampler="naive", record="tokens", depth=2)
-    np.testing.assert_allclose(rotated["tokens"].values, plain["tokens"].values[:, :, ::-1], atol=1e-13)
+    plain, back = (run_of(start=law, runs=2, common=True, record="tokens")["tokens"].values for law in (LAW, _reversed))
+    np.testing.assert_allclose(back, plain[:, :, ::-1], atol=1e-13)
+    assert np.abs(plain[0] - plain[1]).min() > 0
 
 
 def test_clocks_and_setting():
@@ -78,7 +84,7 @@ def test_clocks_and_setting():
     np.testing.assert_allclose(run.data["tau"], run.time)
     np.testing.assert_allclose(run.data["t"], 0.6 * run.data["layer"])
     assert run.setting["derived"]["layer_time"] == pytest.approx(0.18)
-    assert run.setting["sampler"] == run.forms[0].name == "gram"
+    assert run.setting["sampler"] == run.forms[0].name == "uniform"
     assert "layer_time = 0.18" in repr(run) and "predicted" in run.forms[0].reason
     assert run.certificate("finite").passed
     mean = RandomTransformer(law=type(MODEL.law)(9, value_mean=0.5), logit_scale=1.0)
@@ -86,19 +92,19 @@ def test_clocks_and_setting():
 
 
 def test_gram_starts():
-    """A Gram matrix, its span factor and ambient tokens are the same start."""
+    """A Gram matrix, coordinates in its span and ambient tokens are the same start."""
     gram = 0.6 * np.eye(4) + 0.4
-    tokens = Sphere(9).simplex(4, 0.4)
-    found = [run_of(start=s)["u_max"].values for s in (gram, tokens, Sphere(4).simplex(4, 0.4))]
-    assert found[0][0] == pytest.approx(0.6)
-    np.testing.assert_allclose(found[1], found[2], rtol=0, atol=1e-12)
-    ambient = run_of(start=gram, record=("tokens", "overlaps"))
-    assert ambient["tokens"].shape == (4, 4, 9) and ambient.forms[0].name == "low-rank"
+    for start in (gram, Sphere(9).simplex(4, 0.4), Sphere(4).simplex(4, 0.4)):
+        run = run_of(SHARP, start, record=("overlaps", "mean_norm"), sampler="gram", depth=0, every=1)
+        np.testing.assert_allclose(run["overlaps"].values[0], gram, atol=1e-13)
+        assert run["mean_norm"].item() == pytest.approx(np.sqrt(0.55))
+    ambient = run_of(SHARP, gram, record=("tokens", "overlaps"), depth=0, every=1)
+    assert ambient["tokens"].shape == (1, 4, 9) and ambient.forms[0].name == "low-rank"
     np.testing.assert_allclose(ambient["overlaps"].values[0], gram, atol=1e-14)
 
 
 def test_single_precision():
-    run = run_of(start=partial(Sphere(9).uniform, n=4, dtype="float32"), runs=5)
+    run = run_of(start=Sphere(9).sines(4, "float32"), runs=5)
     assert run["u_max"].dtype == np.float32 and np.isfinite(run["u_max"].values).all()
 
 
@@ -152,6 +158,7 @@ def test_state_is_recorded_by_default_and_overflow_is_said():
         ({"memory": 0.0}, "`memory`"),
         ({"sampler": "fast"}, "`sampler` must be 'auto' or one of"),
         ({"sampler": "gram", "record": "tokens"}, "ambient coordinates"),
+        ({"sampler": "gram", "start": Sphere(9).sines(5)}, "it needs n ≤ d/2, but n = 5, d = 9"),
         ({"start": np.ones((4, 9))}, "rows of length 1"),
         ({"start": np.full((4, 9), np.nan)}, "must be finite"),
         ({"start": partial(jax.random.normal, shape=(4, 9))}, "rows of length 1"),
@@ -164,13 +171,12 @@ def test_bad_settings(changes, message):
 
 
 def test_what_is_not_a_chain():
-    tokens = LAW(KEY)
     with pytest.raises(FormError, match="no random layers"):
-        chain(SelfAttention(1.0), tokens, depth=2, key=KEY)
+        chain(SelfAttention(1.0), TOKENS, depth=2, key=KEY)
     with pytest.raises(FormError, match="use chain"):
-        flow(MODEL, tokens, until=1.0)
+        flow(MODEL, TOKENS, until=1.0)
     with pytest.raises(FormError, match="no layer map"):
-        layers(MODEL, tokens, depth=2)
+        layers(MODEL, TOKENS, depth=2)
     with pytest.raises(ArgumentError, match="must be 'auto' for Growth"):
         chain(Growth(), 1.0, depth=1, key=KEY, sampler="gram")
 
@@ -195,7 +201,7 @@ def test_weak_error_of_two_tokens(v, wanted):
 
 def test_uniform_attention_is_conformal_as_steps_shrink():
     """Cross-ratios at τ = 1: the relative change falls with η (one half of it or less for half the step)."""
-    tokens = Sphere(24).uniform(KEY, 12)
+    tokens = Sphere(24).sines(12)
     change = []
     for step, depth in ((0.2, 25), (0.1, 100)):
         model = RandomTransformer(24, step=step, beta=0.0)
@@ -235,19 +241,18 @@ def test_deep_into_collapse(sampler, heads):
     assert 5 < np.nanmedian(when) < depth
 
 
-@pytest.mark.parametrize("sampler", ["low-rank", "gram", "naive"])
+@pytest.mark.parametrize("sampler", ["low-rank", "gram"])
 def test_degenerate_starts_stay_finite(sampler):
-    """Coincident tokens stay together (collapsed from layer 0), antipodal ones are antipodal at the start."""
+    """Coincident tokens stay together (collapsed from layer 0); pairs and antipodes are no obstacle."""
     model = RandomTransformer(8, step=1.0, logit_scale=2.0)
     e = np.eye(8)
     for rows in (e[[0, 0, 0]], e[[0, 0, 1]], np.stack([e[0], -e[0], e[0]])):
         run = chain(model, rows, depth=4, key=KEY, runs=4, record=deficits, sampler=sampler)
-        u = run["deficits"].values
+        u, when = run["deficits"].values, run.data["collapse_layer"].values
         assert np.isfinite(u).all()
-        assert np.nanmax(np.abs(u[:, :, 0, 0])) == 0
-    together = chain(model, e[[0, 0, 0]], depth=4, key=KEY, runs=4, record=u_max, sampler=sampler)
-    assert (together.data["collapse_layer"].values == 0).all()
-    assert together["u_max"].values.max() < 1e-25
+        together = rows[1, 0] == rows[2, 0]
+        assert (when == 0).all() if together else np.isnan(when).all()
+        assert (u.max() < 1e-25) == together
 
 
 def test_observables_of_pairs_and_means():
@@ -260,16 +265,9 @@ def test_observables_of_pairs_and_means():
 
 
 def test_numbers_of_a_model_do_not_recompile():
-    """β, η, d of the Gram form are numbers of one program."""
-    from pathlines.integrate.chain import _groups
-
-    before = _groups._cached._cache_size() if hasattr(_groups, "_cached") else None
-    for d, b in ((40, 1.0), (50, 2.0)):
-        run_of(RandomTransformer(d, heads=2, step=0.1 * b, logit_scale=b), partial(Sphere(4).uniform, n=4), runs=8)
-    if before is not None:
-        assert _groups._cached._cache_size() - before <= 1
-
-
-def test_model_is_a_pytree_of_numbers():
-    leaves = [x for x in jax.tree.leaves(MODEL) if eqx.is_array(x)]
-    assert all(leaf.ndim == 0 for leaf in leaves)
+    """b, η, p, the depth, and d of the Gram form are numbers of one program."""
+    programs = _groups._cached._cache_size()
+    for d, b, depth in ((40, 1.0, 2), (50, 2.0, 5)):
+        model = RandomTransformer(d, step=0.1 * b, logit_scale=b)
+        chain(model, np.eye(3), depth=depth, every=depth, key=KEY, runs=8, record=u_max, sampler="gram")
+    assert _groups._cached._cache_size() == programs + 1

@@ -44,11 +44,11 @@ def backward_solution(law, start, size=72, steps=180):
     """E φ(θ_1, θ_2) at the horizon: u_t = D·∇u + (η/2H) Σ_a p_a (g_a·∇)²-part, Fourier collocation and RK4 in NumPy."""
     grid = 2 * np.pi * np.arange(size) / size
     waves = np.fft.fftfreq(size, 1 / size)
-    diff = lambda u, axis: (
-        np.fft.ifft(  # noqa: E731
-            1j * waves.reshape((-1, 1) if axis == 0 else (1, -1)) * np.fft.fft(u, axis=axis), axis=axis
-        ).real
-    )
+
+    def diff(u, axis):
+        factor = 1j * waves.reshape((-1, 1) if axis == 0 else (1, -1))
+        return np.fft.ifft(factor * np.fft.fft(u, axis=axis), axis=axis).real
+
     first, second = np.meshgrid(grid, grid, indexing="ij")
     x = on_circle(np.stack([first, second], axis=-1)).reshape(-1, 2, 2)
     turn = np.stack([-x[..., 1], x[..., 0]], axis=-1)

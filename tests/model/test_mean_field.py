@@ -118,8 +118,8 @@ def test_mass_stays_positive_when_a_layer_folds_the_circle():
     assert masses.min() >= 0
     assert masses.sum() == pytest.approx(1, abs=1e-13)
     between = lambda low, high: masses[(edges >= low - 1e-9) & (edges < high - 1e-9)].sum()  # noqa: E731
-    for low, high in ((0.0, np.pi / 4), (-np.pi / 3, np.pi / 2)):
-        exact = (np.arcsin(high / 3) - np.arcsin(low / 3)) / np.pi  # P(low < 3 sin θ < high), two branches
+    for low, high in ((0.0, np.pi / 4), (-np.pi / 3, np.pi / 2), (np.pi / 2, np.pi)):
+        exact = (np.arcsin(min(high / 3, 1)) - np.arcsin(low / 3)) / np.pi  # P(low < 3 sin θ < high), two branches
         assert between(low, high) == pytest.approx(exact, abs=1e-6)
 
 

@@ -1,8 +1,8 @@
 """Random layers: the equation, its symmetries, and samplers that agree in law."""
 
 import math
-from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +13,7 @@ from pathlines.domain import Sphere
 from pathlines.domain.draws import Draws
 from pathlines.domain.span import reduced
 from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.integrate import chain
 from pathlines.model import RandomTransformer
 from pathlines.model.samplers import SAMPLERS, choose_sampler
 from pathlines.model.samplers.layer import GaussianLayer
@@ -22,6 +23,8 @@ from pathlines.weights.heads import Heads
 
 KEY = jax.random.key(5)
 RNG = np.random.default_rng(5)
+one_layer = eqx.filter_jit(lambda model, x: model.random_layer(x, 0, KEY))
+drawn_heads = eqx.filter_jit(lambda law, count: law.heads(KEY, count))
 
 
 def matrices(d, count=1):
@@ -54,10 +57,10 @@ def test_layer_vs_equation(update):
     masses = np.array([1.0, 2.0, 0.5, 1.0, 1.5])
     law = GaussianHeads(d, sigma_v=0.7, sigma_a=0.9, qk_dim=2, value_mean=matrices(d)[0, 0], score_mean=0.3)
     model = RandomTransformer(law=law, heads=3, step=0.8, beta=1.3, update=update, multiplicities=masses)
-    x = Sphere(d).uniform(KEY, n)
-    drawn = law.heads(KEY, 3)
+    x = Sphere(d).sines(n)
+    drawn = drawn_heads(law, 3)
     heads = [(np.asarray(v), np.asarray(a)) for v, a in zip(drawn.value, drawn.query, strict=True)]
-    found = model.random_layer(x, 0, KEY)
+    found = one_layer(model, x)
     np.testing.assert_allclose(
         found, written_out(np.asarray(x), heads, 1.3, 0.8, masses, update == "tangent"), atol=1e-13
     )
@@ -68,9 +71,9 @@ def test_low_rank_scores_are_products():
     """Without a mean the heads come as (W', W); A = W W'ᵀ gives the same layer."""
     law = GaussianHeads(4, qk_dim=2)
     model = RandomTransformer(law=law, heads=2, beta=2.0)
-    x = Sphere(4).uniform(KEY, 6)
-    heads = law.heads(KEY, 2)
-    product = Heads(jnp.einsum("hpk,hpi->hki", heads.key, heads.query), None, heads.value)
+    x = Sphere(4).sines(6)
+    heads = drawn_heads(law, 2)
+    product = Heads(heads.key.mT @ heads.query, None, heads.value)
     np.testing.assert_allclose(model.attended(x, heads), model.attended(x, product), atol=1e-13)
 
 
@@ -80,21 +83,20 @@ def test_rotations_and_permutations():
     values, scores = matrices(d, 2)
     turn = np.linalg.qr(RNG.normal(size=(d, d)))[0]
     model = RandomTransformer(law=MixtureHeads(values, scores), beta=0.7)
-    x = np.asarray(Sphere(d).uniform(KEY, 6))
+    x = np.asarray(Sphere(d).sines(6))
     plain = model.attended(jnp.asarray(x), Heads(jnp.asarray(scores), None, jnp.asarray(values)))
     rotated = Heads(jnp.asarray(turn.T @ scores @ turn), None, jnp.asarray(turn.T @ values @ turn))
     np.testing.assert_allclose(model.attended(jnp.asarray(x @ turn), rotated), plain @ turn, atol=1e-13)
     order = RNG.permutation(6)
-    moved = model.random_layer(jnp.asarray(x), 0, KEY)
-    np.testing.assert_allclose(model.random_layer(jnp.asarray(x[order]), 0, KEY), moved[order], atol=1e-14)
+    np.testing.assert_allclose(one_layer(model, x[order]), np.asarray(one_layer(model, x))[order], atol=1e-14)
 
 
 def test_multiplicities_stand_for_copies():
     model = RandomTransformer(3, heads=2, step=0.5, logit_scale=1.5)
     weighted = RandomTransformer(3, heads=2, step=0.5, logit_scale=1.5, multiplicities=[3, 1, 2])
-    x = Sphere(3).uniform(KEY, 3)
-    copies = model.random_layer(jnp.repeat(x, np.array([3, 1, 2]), axis=0), 0, KEY)
-    np.testing.assert_allclose(weighted.random_layer(x, 0, KEY), copies[np.array([0, 3, 4])], atol=1e-14)
+    x = np.asarray(Sphere(3).sines(3))
+    copies = np.asarray(one_layer(model, np.repeat(x, [3, 1, 2], axis=0)))
+    np.testing.assert_allclose(one_layer(weighted, x), copies[[0, 3, 4]], atol=1e-14)
 
 
 # --- derived parameters and laws ---------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def test_derived_parameters():
     assert p.noise == pytest.approx(0.6 * 15 / 16 / 4)
     assert p.layer_time == pytest.approx(0.09)
     assert p.logit_scale == pytest.approx(3 * 0.25 * 3)
-    assert p.effective_beta == pytest.approx(3 * 16 * 0.25)
+    assert p.effective_beta == pytest.approx(3 * 0.25 * 3 * 4)
     assert p.diffusive_time(11) == pytest.approx(0.99)
     given = RandomTransformer(16, logit_scale=2.0, sigma_a=0.5, qk_dim=9)
     assert given.parameters.logit_scale == pytest.approx(2) and float(given.beta) == pytest.approx(2 / 0.75)
@@ -124,8 +126,9 @@ def test_variance_proxy_is_attained_at_the_collapsed_state():
         return jnp.sum(sphere.tangent(x, model.attended(x, model.law.heads(key, 1)))[0] ** 2)
 
     keys = jax.random.split(KEY, 4000)
-    for tokens, attained in ((jnp.tile(sphere.uniform(KEY, 1), (3, 1)), True), (sphere.uniform(KEY, 3), False)):
-        sample = np.asarray(jax.jit(jax.vmap(partial(square, tokens)))(keys))
+    squares = jax.jit(jax.vmap(square, in_axes=(None, 0)))
+    for tokens, attained in ((sphere.sines(3)[np.array([0, 0, 0])], True), (sphere.sines(3), False)):
+        sample = np.asarray(squares(tokens, keys))
         excess = sample.mean() - model.parameters.variance_proxy
         error = sample.std() / math.sqrt(4000)
         assert abs(excess) < 5 * error if attained else excess < -5 * error
@@ -134,7 +137,7 @@ def test_variance_proxy_is_attained_at_the_collapsed_state():
 @pytest.mark.parametrize("p", [3, math.inf])
 def test_gaussian_heads_have_the_stated_moments(p):
     law = GaussianHeads(4, sigma_v=0.3, qk_dim=p, value_mean=0.2, score_mean=-0.1)
-    heads = law.heads(KEY, 20_000)
+    heads = drawn_heads(law, 20_000)
     for matrix, mean, spread in ((heads.value, law.mean_value, 0.3), (heads.query, law.mean_score, law.score_std)):
         values = np.asarray(matrix)
         assert np.abs(values.mean(0) - mean).max() < 5 * spread / math.sqrt(20_000)
@@ -147,7 +150,7 @@ def test_mixture_is_a_finite_sum():
     law = MixtureHeads(values, scores, [0.5, 0.2, 0.3])
     np.testing.assert_allclose(law.mean_value, np.tensordot([0.5, 0.2, 0.3], values, 1), atol=1e-15)
     assert law.atoms is not None and law.atoms.scores.shape == (3, 3, 3)
-    drawn = np.asarray(law.heads(KEY, 10_000).value)[:, 0, 0]
+    drawn = np.asarray(drawn_heads(law, 10_000).value)[:, 0, 0]
     for weight, matrix in zip((0.5, 0.2, 0.3), values, strict=True):
         share = np.mean(drawn == matrix[0, 0])
         assert abs(share - weight) < 5 * math.sqrt(weight * (1 - weight) / 10_000)
@@ -213,7 +216,7 @@ def test_samplers_agree_in_law(case):
     """
     n, settings, names = CASES[case]
     model = RandomTransformer(step=1.2, **settings)
-    start = Sphere(model.d).uniform(KEY, n)
+    start = Sphere(model.d).sines(n)
     reference = overlaps_after(SAMPLERS["naive"].build(model, n), start)
     for name in names:
         chosen, _, _ = choose_sampler(model, n, False, name)
@@ -239,7 +242,7 @@ def test_logits_agree_in_law(n, law):
     is 6% off fails, and so does p = ∞ in place of p = 4 (Kolmogorov-Smirnov 1e-13).
     """
     model = RandomTransformer(law=law, logit_scale=1.5)
-    x = Sphere(law.d).uniform(KEY, n)
+    x = Sphere(law.d).sines(n)
     layer = GaussianLayer(model, min(n, law.d))
     contrast = lambda logits: (logits - logits[:, :1])[:, 1:].ravel()  # noqa: E731
 
@@ -256,6 +259,25 @@ def test_logits_agree_in_law(n, law):
     products = [np.einsum("ra,rb->rab", s, s).reshape(RUNS, -1) for s in (first, second)]
     for one, two in (products, [p**2 for p in products]):
         assert np.all(np.abs(one.mean(0) - two.mean(0)) < 5 * np.sqrt((one.var(0) + two.var(0)) / RUNS))
+
+
+@pytest.mark.parametrize("sampler", ["low-rank", "gram"])
+def test_coincident_tokens_stay_together(sampler):
+    """Equal tokens hear equal heads: no sampler may tear them apart, whatever is between the other tokens."""
+    tokens = np.array(Sphere(32).uniform(jax.random.key(0), 8))
+    tokens[1] = tokens[0]
+    model = RandomTransformer(32, step=0.3, logit_scale=40.0)
+    run = chain(model, tokens, depth=40, every=10, key=jax.random.key(1), record="deficits", sampler=sampler)
+    u = run["deficits"].values
+    assert u[:, 0, 1].max() < 1e-20
+    assert u[-1, 0, 2:].min() > 1e-3
+
+
+@pytest.mark.parametrize("overlap", [1e-4, 5e-4, 0.01, 0.3])
+def test_nearly_orthogonal_gram_matrices_are_not_taken_for_tokens(overlap):
+    gram = np.eye(3) + overlap * (1 - np.eye(3))
+    factor = np.asarray(RandomTransformer(8).admitted(gram))
+    np.testing.assert_allclose(factor @ factor.T, gram, atol=1e-14)
 
 
 def test_gram_at_a_million_dimensions():

@@ -37,9 +37,11 @@ def reduced(rows: Float[Array, "n q"]) -> Float[Array, "n r"]:
 
 
 def cholesky(gram: Float[Array, "n n"], size: Float[Array, ""] | None = None) -> Float[Array, "n n"]:
-    """Lower triangular L with L Lᵀ = gram + δI for a matrix that is positive semidefinite up to rounding.
+    """Lower triangular L with L Lᵀ = gram, up to δ, for a matrix that is positive semidefinite up to rounding.
 
-    δ = 8√n ε ``size`` covers the rounding of the entries, so rank-deficient and zero matrices have a factor too.
+    δ = 8√n ε ``size`` covers the rounding of the entries: it is added to the diagonal, so that rank-deficient matrices
+    have a factor, and columns whose pivot it dominates are dropped, so that equal rows of the matrix stay equal rows of
+    the factor (coincident points are not torn apart by noise of size √δ; points that close are merged).
     ``size`` is the magnitude of the terms the entries were computed from, max gram_ii unless they cancel.
     Small matrices are unrolled: lanes of an ensemble then share vector instructions instead of a LAPACK call each.
     """
@@ -48,7 +50,7 @@ def cholesky(gram: Float[Array, "n n"], size: Float[Array, ""] | None = None) ->
     size = jnp.max(jnp.diagonal(gram)) if size is None else size
     slack = 8 * n**0.5 * info.eps * size + info.tiny
     if n > UNROLLED:
-        return cholesky_factor(gram + slack * jnp.eye(n, dtype=gram.dtype))
+        return _without_noise(cholesky_factor(gram + slack * jnp.eye(n, dtype=gram.dtype)), slack)
     zero = jnp.zeros((), gram.dtype)
     entries = [[zero] * n for _ in range(n)]
     for j in range(n):
@@ -57,4 +59,8 @@ def cholesky(gram: Float[Array, "n n"], size: Float[Array, ""] | None = None) ->
         for i in range(j + 1, n):
             dot = sum((entries[i][k] * entries[j][k] for k in range(j)), zero)
             entries[i][j] = (gram[i, j] - dot) / entries[j][j]
-    return jnp.stack([jnp.stack(row) for row in entries])
+    return _without_noise(jnp.stack([jnp.stack(row) for row in entries]), slack)
+
+
+def _without_noise(lower: Float[Array, "n n"], slack: Float[Array, ""]) -> Float[Array, "n n"]:
+    return jnp.where(jnp.diagonal(lower) ** 2 > 4 * slack, lower, 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
+from pathlines.domain.draws import folded
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.integrate.flow import Recorded, cast
@@ -37,15 +38,14 @@ class _Start(eqx.Module):
 
 
 class _Plan(eqx.Module):
-    """What all runs of a chain share."""
+    """What all runs of a chain share; ``counts`` are the layers after each record (a number: depths share a program)."""
 
     model: Model
     law: Callable[[PRNGKeyArray], Any]
     key: PRNGKeyArray
     tick: Array
+    counts: Array
     chosen: tuple[Observable, ...] = eqx.field(static=True)
-    rows: int = eqx.field(static=True)
-    every: int = eqx.field(static=True)
     common: bool = eqx.field(static=True)
     keep: bool = eqx.field(static=True)
 
@@ -89,10 +89,11 @@ def chain(
     first = jax.tree.leaves(example)[0]
     ambient = any(o.ambient for o in chosen) or not chosen
     posed, name, reason = model.sampled(first.shape, ambient, sampler)
-    chosen = chosen or (positions if posed.has_tokens else _whole_state(posed.initial(example)),)
+    chosen = chosen or (positions if posed.has_tokens else _whole_state(jax.eval_shape(posed.initial, example)),)
     clocks = model.clocks
     tick = jnp.asarray(next(iter(clocks.values()), 1.0), first.dtype)
-    plan = _Plan(cast(posed, first.dtype), law, key, tick, chosen, depth // every, every, common, runs is None)
+    counts = jnp.asarray([every] * (depth // every) + [0], jnp.int32)
+    plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, chosen, common, runs is None)
     width, groups = _sizes(plan, example, count, memory)
     columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), count, width, groups, progress)
     columns, collapse, final = columns[: len(chosen)], columns[len(chosen)], columns[len(chosen) + 1 :]
@@ -136,7 +137,7 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
 
 def _whole_state(state: Any) -> Observable:
     """Record the state itself, for models without tokens."""
-    if not isinstance(state, jax.Array):
+    if not isinstance(state, jax.ShapeDtypeStruct):
         raise ArgumentError("Argument `record` must name observables for a model whose state is not one array.")
     dims = tuple(f"component_{i}" for i in range(state.ndim)) if state.ndim > 1 else ("component",) * state.ndim
     return Observable("state", "state", "x", _state_of, dims)
@@ -152,7 +153,7 @@ def _sizes(plan: _Plan, example: Any, count: int, memory: float) -> tuple[int, i
     work = max(plan.model.layer_work(state), 1.0)
     width = min(int(np.clip(LANE_WORK // work, 1, 256)), count)
     look = lambda s: tuple(o(Snapshot(plan.model, s, plan.tick, s)) for o in plan.chosen)  # noqa: E731
-    kept = sum(np.prod(o.shape, initial=1) for o in jax.eval_shape(look, state)) * (plan.rows + 1)
+    kept = sum(np.prod(o.shape, initial=1) for o in jax.eval_shape(look, state)) * plan.counts.shape[0]
     cores = os.cpu_count() or 1
     budget = finite_number("memory", memory, low=0.0, open_low=True)
     groups = np.clip(budget / (8.0 * (kept + 4 * work) * width * cores), 1, 64)
@@ -167,9 +168,9 @@ def _groups(plan: _Plan, runs: Array) -> tuple[Array, tuple[Array, ...]]:
 
 def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
     """(finished, records, layer of collapse and, for a single run, the last state)."""
-    model, mine = plan.model, jax.random.fold_in(plan.key, run)
-    weights = jax.random.fold_in(plan.key, 0) if plan.common else mine
-    drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(jax.random.fold_in(mine, 0)))
+    model, mine = plan.model, folded(plan.key, run)
+    weights = folded(plan.key, 0) if plan.common else mine
+    drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
     start = model.initial(drawn)
 
     def look(state: Any, number: Array) -> tuple[Array, ...]:
@@ -178,7 +179,7 @@ def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
 
     def one(_: Any, carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
         state, number, collapse = carry
-        state = model.random_layer(state, number, jax.random.fold_in(weights, number + 1))
+        state = model.random_layer(state, number, folded(weights, number + 1))
         return state, number + 1, _first_collapse(model, state, number + 1, collapse)
 
     def row(carry: tuple[Any, Array, Array], count: Array) -> tuple[tuple[Any, Array, Array], tuple[Array, ...]]:
@@ -186,8 +187,7 @@ def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
 
     zero = jnp.zeros((), jnp.int32)
     begin = (start, zero, _first_collapse(model, start, zero, jnp.asarray(-1, jnp.int32)))
-    counts = jnp.asarray([plan.every] * plan.rows + [0], jnp.int32)
-    (final, _, collapse), records = jax.lax.scan(row, begin, counts)
+    (final, _, collapse), records = jax.lax.scan(row, begin, plan.counts)
     leaves = jax.tree.leaves(final)
     ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
     return ok, (*records, collapse, *(leaves if plan.keep else ()))
@@ -224,7 +224,7 @@ def _certificates(
     """Finite records, and which runs collapsed (added as the coordinate ``collapse_layer``)."""
     bad = int(sum(np.sum(~np.isfinite(data[o.name].values)) for o in chosen))
     found = [Certificate("finite", bad, 0.0, bad == 0, "non-finite recorded numbers")]
-    if plan.model.spread(plan.model.initial(example)) is not None:
+    if jax.eval_shape(lambda x: plan.model.spread(plan.model.initial(x)), example) is not None:
         when = np.where(collapse < 0, np.nan, collapse)
         data.coords["collapse_layer"] = xr.DataArray(
             when[0] if single else when, dims=() if single else ("run",), attrs={"long_name": "layer of collapse"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -95,10 +96,20 @@ def in_chunks(
     size = lanes * min(groups, -(-count // lanes))
     columns: list[np.ndarray] = []
     failed = 0
+    begin, begun = threading.Lock(), threading.Event()
+
+    def started(indices: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
+        """``work``, the first time alone: two threads that meet a program not yet compiled would both compile it."""
+        if begun.is_set():
+            return work(indices)
+        with begin:
+            result = work(indices)
+            begun.set()
+            return result
 
     def block(start: int) -> tuple[int, np.ndarray, list[np.ndarray]]:
         indices = np.minimum(np.arange(start, start + size), count - 1).reshape(-1, lanes)
-        ok, records = work(indices)
+        ok, records = started(indices)
         mine = min(size, count - start)
         return (
             start,

@@ -12,8 +12,8 @@ class LayerParameters(msgspec.Struct, frozen=True):
     """Derived parameters of x ← N(x + (η/H) Σ_h V_h m_{A_h}(x)) (Homogenized Transformers, arXiv:2604.01978).
 
     ``variance_proxy`` ς² = σ_V²(d-1), ``noise`` α = ης²/H, ``layer_time`` v = (η²/H) d σ_V² (diffusive time τ = vℓ),
-    ``logit_scale`` b = βσ_A²√p (standard deviation of one logit), ``effective_beta`` β d σ_A². ``None`` where the law of
-    the heads gives no closed form.
+    ``logit_scale`` b = βσ_A²√p (standard deviation of one logit), ``effective_beta`` b√d (β d σ_A² at p = d).
+    ``None`` where the law of the heads gives no closed form.
     """
 
     d: int

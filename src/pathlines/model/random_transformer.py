@@ -85,15 +85,15 @@ class RandomTransformer(Model):
     def parameters(self) -> LayerParameters:
         """ς², α, v, b and the like."""
         d, heads, eta, beta, law = self.d, self.heads, float(self.step), float(self.beta), self.law
-        known = [d, heads, eta, beta]
         if not isinstance(law, GaussianHeads):
-            return LayerParameters(*known, float(d), None, None, None, None, None, None)
+            return LayerParameters(d, heads, eta, beta, float(d), None, None, None, None, None, None)
         sigma = float(law.sigma_v)
         proxy = sigma**2 * (d - 1) if law.centred or not law.random_scores else None
         alpha = None if proxy is None else eta * proxy / heads
-        effective = beta * d * float(law.sigma_a) ** 2 if math.isfinite(law.qk_dim) else None
+        effective = beta * law.score_std * math.sqrt(d)
         clock = eta**2 / heads * d * sigma**2
-        return LayerParameters(*known, law.qk_dim, sigma, proxy, alpha, clock, beta * law.score_std, effective)
+        scale = beta * law.score_std
+        return LayerParameters(d, heads, eta, beta, law.qk_dim, sigma, proxy, alpha, clock, scale, effective)
 
     @property
     def derived(self) -> dict[str, Any]:
@@ -110,12 +110,18 @@ class RandomTransformer(Model):
         return {"tau": clock, **times} if self.law.centred else {**times, "tau": clock}
 
     def admitted(self, start: Any) -> Any:
-        """Tokens as they are; a Gram matrix (symmetric, unit diagonal, positive semidefinite) as a factor of it."""
+        """Tokens as they are; a Gram matrix (symmetric, unit diagonal, positive semidefinite) as a factor of it.
+
+        A square array could be either. Symmetric with unit diagonal it is a Gram matrix: tokens of that form are the
+        identity, for which both readings agree.
+        """
         array = np.asarray(start)
         if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "iuf":
             return start
-        lengths = np.linalg.norm(array, axis=1)
-        return start if np.allclose(lengths, 1, rtol=0, atol=1e-3) else gram_factor(array, self.d)
+        symmetric = np.allclose(array, array.T, rtol=0, atol=1e-6)
+        unit_rows = np.allclose(np.linalg.norm(array, axis=1), 1, rtol=0, atol=1e-3)
+        gram = symmetric and np.allclose(np.diagonal(array), 1, rtol=0, atol=1e-6)
+        return gram_factor(array, self.d) if gram or not unit_rows else start
 
     def check(self, tokens: Any) -> None:
         """Unit rows of at most d columns (missing ones are zero), one multiplicity each."""

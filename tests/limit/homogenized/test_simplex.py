@@ -184,6 +184,12 @@ def test_late_layers():
     assert (1 - pre.overlap[2000]) / (1 - pre.overlap[4000]) == pytest.approx(2.0, rel=0.02)
 
 
+def test_layers_beyond_collapse_stay_there():
+    late = layer_map_curve(300, 5, 3.0, 2.0).overlap[-100:]
+    assert np.all((late > 1 - 1e-15) & (late <= 1))
+    assert np.all(layer_map_curve(3, 5, 3.0, 2.0, gamma0=1.0).overlap == 1.0)
+
+
 def test_gpt2_like_and_bert_like_networks():
     """Attention branches at initialisation (section 7): d = 768, weights of standard deviation 0.02, b = dσ²."""
     b, sigma = 768 * 0.02**2, 0.02

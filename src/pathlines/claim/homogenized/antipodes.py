@@ -1,7 +1,7 @@
 """Two tokens under random values: do they end parallel or opposite? (arXiv:2601.21942, arXiv:2604.01978.)
 
-With query-keys fixed to βI antipodal tokens attract once cosh²β > (d-1)/2; query-keys drawn afresh in every layer remove
-that phase for d ≥ 4. Chains of layers against scale functions of the limiting diffusion.
+With query-keys fixed to βI antipodal tokens attract once cosh²β > (d-1)/2; query-keys drawn afresh in every layer
+remove that phase for d ≥ 4. Chains of layers against scale functions of the limiting diffusion.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, standard_errors
@@ -77,8 +78,8 @@ claim(
     "homogenized/C19",
     STOCHASTIC_CLUSTERING,
     "two tokens, fixed query-keys (derived)",
-    "Two tokens with random values and query-keys βI end antipodal with the probability that the scale function of their "
-    "overlap gives: 0.208287 from orthogonal tokens at d = 8, β = 3.",
+    "Two tokens with random values and query-keys βI end antipodal with the probability that the scale function of "
+    "their overlap gives: 0.208287 from orthogonal tokens at d = 8, β = 3.",
     models=("random", "fixed-score-pair"),
     quick={"d": 8, "betas": [3.0], "start": 0.0, "v": 0.1, "tau": 60.0, "runs": 2000, "seed": 19},
     full={"v": 0.05, "tau": 120.0, "runs": 4000},
@@ -108,8 +109,8 @@ claim(
     "homogenized/C20",
     HOMOGENIZED,
     "random query-keys remove antipodes (derived)",
-    "With query-keys drawn afresh in every layer (p = ∞) two orthogonal tokens never end antipodal for d ≥ 4, whatever the "
-    "logit scale; for d = 3 they do with positive probability.",
+    "With query-keys drawn afresh in every layer (p = ∞) two orthogonal tokens never end antipodal for d ≥ 4, "
+    "whatever the logit scale; for d = 3 they do with positive probability.",
     models=("random", "random-score-pair"),
     quick={"cases": [[8, 4.0], [3, 2.0]], "start": 0.0, "v": 0.1, "tau": 80.0, "runs": 1000, "seed": 20},
     full={"v": 0.05, "runs": 4000},
@@ -120,13 +121,17 @@ claim(
 )
 
 
+def _change(run: Run) -> xr.DataArray:
+    """log(1+R) at the last record minus at the first."""
+    overlap = run["mean_overlap"]
+    return overlap.copy(data=np.log1p(overlap.values)).isel(time=[0, -1]).diff("time")
+
+
 def simulate_transition(s: Any) -> Evidence:
     """Ends of pairs on both sides of β_c, and the drift of log(1+R) of nearly opposite pairs over a short time."""
     ends = simulate_fixed(s)
     runs = [_travelled(_fixed(s.d, b, s.rate_v), s.near - 1, s.rate_tau, s, s.rate_runs) for b in s.rate_betas]
-    slopes = [
-        np.log1p(run["mean_overlap"]).isel(time=[0, -1]).diff("time") / float(run.data["tau"][-1]) for run in runs
-    ]
+    slopes = [_change(run) / float(run.data["tau"][-1]) for run in runs]
     rates, errors = np.squeeze([mean_and_error(slope) for slope in slopes], axis=-1).T
     slope, _ = np.polyfit(s.rate_betas, rates, 1)
     crossing = float(np.interp(0.0, -rates, s.rate_betas))
@@ -158,8 +163,8 @@ claim(
     "homogenized/A1",
     STOCHASTIC_CLUSTERING,
     "antipodal phase transition (derived)",
-    "With random values and query-keys βI, log(1+R) of nearly opposite tokens drifts at [(d−1)/cosh²β − 2]/d, which changes "
-    "sign at β_c = arcosh√((d−1)/2): below it no pair ends antipodal, above it a positive share does.",
+    "With random values and query-keys βI, log(1+R) of nearly opposite tokens drifts at [(d−1)/cosh²β − 2]/d, which "
+    "changes sign at β_c = arcosh√((d−1)/2): below it no pair ends antipodal, above it a positive share does.",
     models=("random", "fixed-score-pair"),
     quick={
         "d": 8,
@@ -174,7 +179,7 @@ claim(
         "rate_v": 0.02,
         "rate_tau": 2.0,
         "rate_runs": 4000,
-    },  # fmt: skip
+    },
     full={"betas": [0.5, 1.0, 2.0, 4.0], "v": 0.05, "tau": 120.0, "runs": 4000, "rate_runs": 40000, "rate_v": 0.01},
     within={
         "antipodal": _ENDS,

@@ -63,7 +63,7 @@ claim(
     HOMOGENIZED,
     "conformal invariance at β = 0 (derived)",
     "At β = 0 all tokens receive the same Gaussian vector and the limiting flow is a random conformal map: "
-    "cross-ratios u_ij u_kl/(u_ik u_jl) are conserved, and by the chain up to an error of order η, while overlaps grow.",
+    "cross-ratios u_ij u_kl/(u_ik u_jl) are conserved, by the chain up to an error of order η, while overlaps grow.",
     models=("random",),
     quick={
         "n": 50,

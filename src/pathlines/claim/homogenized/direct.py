@@ -2,8 +2,9 @@
 
     x_i ← N(x_i + (η/H) Σ_h V_h Σ_k π_ik x_k),  π_ik ∝ e^{β⟨A_h x_i, x_k⟩}
 
-of Homogenized Transformers (arXiv:2604.01978), and the drifts of its ordinary differential equations. Rows are tokens, leading axes are samples. Tokens may be complex:
-products are bilinear, so that an imaginary part of 1e-30 carries an exact derivative.
+of Homogenized Transformers (arXiv:2604.01978), and the drifts of its ordinary differential equations. Rows are tokens,
+leading axes are samples. Tokens may be complex: products are bilinear, so that an imaginary part of 1e-30 carries an
+exact derivative.
 """
 
 from __future__ import annotations

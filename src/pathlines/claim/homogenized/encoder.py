@@ -41,8 +41,10 @@ def _curve(model: RandomEncoder, label: str, s: Any) -> tuple[Curve, Any]:
 
 
 def _at(curves: list[Curve], layers: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    return tuple(np.concatenate([np.asarray(v)[layers] for v in column]) for column in
-                 zip(*((c.y, c.error) for c in curves), strict=True))  # fmt: skip
+    values, errors = (
+        [np.asarray(v)[layers] for v in column] for column in zip(*((c.y, c.error) for c in curves), strict=True)
+    )
+    return np.concatenate(values), np.concatenate(errors)
 
 
 def _deviation(d: int, b: float) -> float:
@@ -83,8 +85,9 @@ claim(
     "homogenized/C14",
     HOMOGENIZED,
     "layer map against a transformer at initialisation (derived)",
-    "The mean cosine of the hidden states of a randomly initialised encoder (RMS norms, heads of size d/H, W_O) follows "
-    "γ′ = (r²γ+aS)/(r²+aP) with logit scale b = dσ_Qσ_K, p = d/H, a = s²d²σ_V²σ_O²; r = 1 post-norm, r² grows by aP pre-norm.",
+    "The mean cosine of the hidden states of a randomly initialised encoder (RMS norms, heads of size d/H, W_O) "
+    "follows γ′ = (r²γ+aS)/(r²+aP) with logit scale b = dσ_Qσ_K, p = d/H, a = s²d²σ_V²σ_O²; r = 1 post-norm, r² "
+    "grows by aP pre-norm.",
     models=("random-encoder",),
     quick={
         "cases": [["post", 0.4, 1.0], ["pre", 0.4, 1.0]],
@@ -94,11 +97,11 @@ claim(
         "layers": [8, 16, 24, 32],
         "runs": 6,
         "seed": 14,
-    },  # fmt: skip
+    },
     full={
         "cases": [["post", 0.4, 1.0], ["pre", 0.4, 1.0], ["post", 1.0, 1.0], ["pre", 1.0, 3.0]],
         "runs": 24,
-    },  # fmt: skip
+    },
     within={"cosine": _COSINE},
     simulate=simulate_encoder,
     predict=predict_encoder,
@@ -144,8 +147,8 @@ claim(
     "homogenized/C18",
     HOMOGENIZED,
     "perceptrons that prevent collapse (derived)",
-    "With a saturating odd perceptron after attention (erf, σ_w = 3) the mean cosine follows the composed layer maps and stays "
-    "below their fixed point (0.525 at n = 48), where attention alone would have collapsed.",
+    "With a saturating odd perceptron after attention (erf, σ_w = 3) the mean cosine follows the composed layer maps "
+    "and stays below their fixed point (0.525 at n = 48), where attention alone would have collapsed.",
     models=("random-encoder",),
     quick={
         "n": 64,
@@ -160,7 +163,7 @@ claim(
         "layers": [15, 30, 45, 60],
         "runs": 6,
         "seed": 18,
-    },  # fmt: skip
+    },
     full={"n": 48, "width": 512, "runs": 24},
     within={
         "cosine": _COSINE,
@@ -235,16 +238,16 @@ claim(
     expected="refuted",
     corrected_by="homogenized/ER-11b",
     axes=_MARGIN_AXES,
-    note="Right for small powers, where layers and ODE agree; at v = 0.58, v_m = 0.64 (erf, σ_w = 3) v is between the two "
-    "thresholds 0.463 and 0.698.",
+    note="Right for small powers, where layers and ODE agree; at v = 0.58, v_m = 0.64 (erf, σ_w = 3) v is between "
+    "the two thresholds 0.463 and 0.698.",
 )
 
 claim(
     "homogenized/ER-11b",
     HOMOGENIZED,
     "perceptron criterion for layers (derived)",
-    "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > v(1+v_mκ(1)); a gap "
-    "changes by the factor (1+v_mκ′(1))/((1+v_mκ(1))(1+v)) a layer as d → ∞.",
+    "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > "
+    "v(1+v_mκ(1)); a gap changes by the factor (1+v_mκ′(1))/((1+v_mκ(1))(1+v)) a layer as d → ∞.",
     models=("random-block",),
     quick=_MARGIN,
     full={"d": 4096, "runs": 256},

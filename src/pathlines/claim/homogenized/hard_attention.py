@@ -46,19 +46,27 @@ def simulate_hard(s: Any) -> Evidence:
 def predict_hard(s: Any) -> Evidence:
     """The layer map with f, g at this logit scale and p = ∞."""
     curve = layer_map_curve(s.layers, s.n, s.b, s.v, d=s.d).overlap
-    return Evidence({"overlap": curve[-1]}, curves=(Curve("layer map", s.v * np.arange(s.layers + 1), curve),))
+    return Evidence(
+        {"overlap": curve[-1]},
+        {"overlap": s.v / (4 * s.heads)},
+        curves=(Curve("layer map", s.v * np.arange(s.layers + 1), curve),),
+    )
 
 
 claim(
     "homogenized/C15",
     HOMOGENIZED,
     "hard attention (derived)",
-    "At very low temperature (b ≫ √(2 log n)) every token attends to one other, f → 1 and g → P(same argmax), and the overlap of "
-    "finitely many tokens follows the layer map γ′ = (γ+vS)/(1+vP): slow, but collapse all the same.",
+    "At very low temperature (b ≫ √(2 log n)) every token attends to one other, f → 1 and g → P(same argmax), and "
+    "the overlap of finitely many tokens follows the layer map γ′ = (γ+vS)/(1+vP): slow, but collapse all the same.",
     models=("random",),
     quick={"n": 16, "d": 1024, "b": 100.0, "v": 0.04, "heads": 4, "layers": 136, "runs": 12, "seed": 15},
     full={"b": 400.0, "runs": 96},
-    within={"overlap": standard_errors(4.0, "standard errors over runs; what the map neglects is O(v/H) = 0.01")},
+    within={
+        "overlap": standard_errors(
+            4.0, "four standard errors over runs, and v/H for the noise of the scores, absent from the map"
+        )
+    },
     simulate=simulate_hard,
     predict=predict_hard,
     axes=Axes("diffusive time τ", "mean overlap γ"),
@@ -116,8 +124,9 @@ claim(
     "homogenized/T1",
     HOMOGENIZED,
     "collapse times (derived)",
-    "From orthogonal tokens the overlap ½ is reached at τ½ = log(n+1) at b = 0 and hardly later below b ≈ √(2 log n); with "
-    "hard attention (b → ∞) the logarithm becomes a power of n. Chains of Gram matrices pass ½ at the predicted times.",
+    "From orthogonal tokens the overlap ½ is reached at τ½ = log(n+1) at b = 0 and hardly later below b ≈ √(2 log "
+    "n); with hard attention (b → ∞) the logarithm becomes a power of n. Chains of Gram matrices pass ½ at the "
+    "predicted times.",
     models=("random",),
     quick={
         "ns": [8, 32],
@@ -128,7 +137,7 @@ claim(
         "horizon": 1.0,
         "runs": 8,
         "seed": 56,
-    },  # fmt: skip
+    },
     full={"ns": [16, 32, 128], "bs": [0.0, 2.0, 4.0, 400.0], "v": 0.05, "heads": 4, "runs": 16},
     within={
         "half_time": relative(0.12, "v/2 between layers and the ODE, and the spread of the runs"),

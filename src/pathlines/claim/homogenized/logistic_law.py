@@ -41,18 +41,18 @@ def _early(s: Any) -> np.ndarray:
     return np.flatnonzero((typical < 0.2) & (_clock(s) > 0))
 
 
+def _advance(s: Any, tau: np.ndarray) -> np.ndarray:
+    """ℓ log(1+v): the time of the logistic law after ℓ = τ/v layers, for m' = (1+v)m/(1+vm) at β = 0."""
+    return np.log1p(s.eta**2) / s.eta**2 * tau
+
+
 def simulate(s: Any) -> Evidence:
     """m in every run against the logistic curve from its own m(0)."""
     run = _run(s)
     m = run["mean_square"].values
-    law = np.array([logistic_mass(_clock(s), start) for start in m[:, 0]])
-    layered = np.array([logistic_mass(np.log1p(s.eta**2) / s.eta**2 * _clock(s), start) for start in m[:, 0]])
+    law = np.array([logistic_mass(_advance(s, _clock(s)), start) for start in m[:, 0]])
     return Evidence(
-        {
-            "log_mass": np.log(m / law).mean(axis=0)[_early(s)],
-            "mass": (m - law).mean(axis=0),
-            "log_mass_of_layers": np.log(m / layered).mean(axis=0)[_early(s)],
-        },
+        {"log_mass": np.log(m / law).mean(axis=0)[_early(s)], "mass": (m - law).mean(axis=0)},
         curves=(Curve("chain", _clock(s), m.mean(axis=0), m.std(axis=0, ddof=1) / np.sqrt(s.runs)),),
         runs=(run,),
     )
@@ -62,13 +62,12 @@ def predict(s: Any) -> Evidence:
     """No deviation on average; a run fluctuates by 2√(τ/d) in log m."""
     noise = log_mass_std(_clock(s)[_early(s)], s.d) / np.sqrt(s.runs)
     tau = np.linspace(0, _clock(s)[-1], 200)
-    layered = np.log1p(s.eta**2) / s.eta**2 * tau
     return Evidence(
-        {"log_mass": 0.0, "mass": 0.0, "log_mass_of_layers": 0.0},
-        {"log_mass": noise, "log_mass_of_layers": noise},
+        {"log_mass": 0.0, "mass": 0.0},
+        {"log_mass": noise},
         curves=(
-            Curve("logistic from 1/n", tau, logistic_mass(tau, 1 / s.n)),
-            Curve("logistic in ℓ log(1+v)", tau, logistic_mass(layered, 1 / s.n)),
+            Curve("logistic from 1/n, in ℓ log(1+v)", tau, logistic_mass(_advance(s, tau), 1 / s.n)),
+            Curve("logistic from 1/n, in τ", tau, logistic_mass(tau, 1 / s.n)),
         ),
     )
 
@@ -77,8 +76,8 @@ claim(
     "homogenized/C09",
     HOMOGENIZED,
     "logistic law at high temperature",
-    "From random tokens, m = |x̄|² follows u' = u(1−u), u(0) = m(0), in diffusive time while the logit scale is about "
-    "one or less; a layer of finite v advances this law by log(1+v) instead of v.",
+    "From random tokens, m = |x̄|² follows u' = u(1−u), u(0) = m(0), while the logit scale is about one or less; "
+    "a layer advances the time of this law by log(1+v), which is the diffusive time v as v → 0.",
     models=("random",),
     quick={
         "n": 32,
@@ -94,10 +93,11 @@ claim(
     full={"n": 200, "eta": 0.3, "depth": 88, "every": 11, "runs": 6},
     within={
         "log_mass": standard_errors(3.0, "2√(τ/(d·runs)), the fluctuation of log m while m is small"),
-        "log_mass_of_layers": standard_errors(3.0, "2√(τ/(d·runs)), the fluctuation of log m while m is small"),
         "mass": absolute(0.06, "finite v and d at these sizes: 0.054 was seen in six other runs"),
     },
     simulate=simulate,
     predict=predict,
     axes=Axes("diffusive time τ = vℓ", "m = |x̄|²"),
+    note="The law in τ itself does not hold at the full size, where v = 0.09: it is ahead by 0.043τ in log m, and six runs "
+    "were behind it by 0.21 at τ = 3 (allowed 0.19) and by 0.086 in m (allowed 0.06).",
 )

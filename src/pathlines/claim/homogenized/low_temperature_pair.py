@@ -45,7 +45,8 @@ def simulate_square(s: Any) -> Evidence:
     """E R² of the chain; between recorded layers, which are short against the slow clock, by interpolation."""
     run = _pairs(s.d, s.qk_dim, s.step, max(s.times), s.runs, s.seed)
     clock = run.data["slow"].values
-    mean, error = mean_and_error(np.tanh(run["state"]) ** 2)
+    y = run["state"]
+    mean, error = mean_and_error(y.copy(data=np.tanh(y.values) ** 2))
     values, errors = np.interp(s.times, clock, mean), np.interp(s.times, clock, error)
     return Evidence(
         {"square": values, "square_at_this_d": values},
@@ -84,8 +85,8 @@ claim(
     "homogenized/C12",
     HOMOGENIZED,
     "low-temperature logistic SDE, corrected (derived)",
-    "Two tokens attending to Ax/|Ax| with A = WW′ᵀ of d × p Gaussian factors have, on the clock t = τ/d and as d → ∞, the "
-    "overlap dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 3/2 + d/(2p): κ = 2 at p = d, that is R = tanh(√2 B).",
+    "Two tokens attending to Ax/|Ax| with A = WW′ᵀ of d × p Gaussian factors have, on the clock t = τ/d and as d → "
+    "∞, the overlap dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 3/2 + d/(2p): κ = 2 at p = d, that is R = tanh(√2 B).",
     models=("low-temperature-pair",),
     quick=_SQUARE,
     full=_SQUARE_FULL,
@@ -123,7 +124,8 @@ def simulate_absorption(s: Any) -> Evidence:
     model = LogisticPair(s.kappa, s.time_step)
     run = chain(model, s.start, depth=depth - depth % every, every=every, key=jax.random.key(s.seed), runs=s.runs)
     positive, positive_error = mean_and_error((run["state"] > 0).astype(float))
-    potential, potential_error = mean_and_error(scale_function(np.tanh(run["state"]), s.kappa))
+    y = run["state"]
+    potential, potential_error = mean_and_error(y.copy(data=scale_function(np.tanh(y.values), s.kappa)))
     return Evidence(
         {"positive": positive[-1], "martingale": potential[-1]},
         {"positive": positive_error[-1], "martingale": potential_error[-1]},
@@ -135,12 +137,12 @@ def simulate_absorption(s: Any) -> Evidence:
     )
 
 
-def scale_function(r: Any, kappa: float) -> Any:
+def scale_function(r: np.ndarray, kappa: float) -> np.ndarray:
     """h(R) = P(end at +1) by the trapezoid rule for ∫cos^{1-κ}, R = sin φ: harmonic, and φ = arcsin R at κ = 1."""
     grid = np.linspace(-1, 1, 4001)[1:-1] * np.pi / 2
     power = np.cos(grid) ** (1 - kappa)
     total = np.concatenate([[0.0], np.cumsum((power[1:] + power[:-1]) / 2)])
-    return np.interp(np.arcsin(r), grid, total / total[-1]) + 0 * r
+    return np.interp(np.arcsin(r), grid, total / total[-1])
 
 
 def predict_absorption(s: Any) -> Evidence:
@@ -154,8 +156,8 @@ claim(
     "homogenized/C21",
     HOMOGENIZED,
     "absorption of the κ = 1 equation",
-    "In dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 1, arcsin R is a martingale and R is absorbed at ±1, at +1 with probability "
-    "½ + arcsin(R₀)/π (for κ < 2: an incomplete beta function).",
+    "In dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 1, arcsin R is a martingale and R is absorbed at ±1, at +1 with "
+    "probability ½ + arcsin(R₀)/π (for κ < 2: an incomplete beta function).",
     models=("logistic-pair",),
     quick={"kappa": 1.0, "start": 0.5, "time": 8.0, "time_step": 0.04, "runs": 10000, "seed": 21},
     full={"time_step": 0.01, "runs": 40000},

@@ -90,8 +90,8 @@ claim(
     "homogenized/C16",
     HOMOGENIZED,
     "near-collapse exponents (derived)",
-    "Near collapse, for any n and logit scale, a typical gap obeys d log(1−R)/dτ = −(d−1)/d, while E(1−R) decays at the "
-    "smaller rate (d−3)/d: collapse always attracts, and the mean gap is carried by rare late pairs.",
+    "Near collapse, for any n and logit scale, a typical gap obeys d log(1−R)/dτ = −(d−1)/d, while E(1−R) decays at "
+    "the smaller rate (d−3)/d: collapse always attracts, and the mean gap is carried by rare late pairs.",
     models=("random",),
     quick={"dims": [5, 20], "n": 2, "b": 0.0, "gap": 1e-4, "v": 0.02, "tau": 2.0, "runs": 20000, "seed": 16},
     full={"dims": [4, 5, 10, 20], "v": 0.01, "runs": 100000},
@@ -121,8 +121,9 @@ claim(
     "homogenized/A2",
     SYNCHRONIZATION,
     "local synchronisation by perceptron noise (derived)",
-    "Under random perceptron noise alone log(1−R) of nearby tokens drifts at [(d−3)κ′(1) − (d−1)κ(1)]/d and E(1−R) grows at "
-    "[(d−1)(κ′(1)−κ(1)) + 2κ(1)]/d: relu synchronises typical pairs, a saturating odd activation drives them apart.",
+    "Under random perceptron noise alone log(1−R) of nearby tokens drifts at [(d−3)κ′(1) − (d−1)κ(1)]/d and E(1−R) "
+    "grows at [(d−1)(κ′(1)−κ(1)) + 2κ(1)]/d: relu synchronises typical pairs, a saturating odd activation drives "
+    "them apart.",
     models=("random-perceptron",),
     quick={
         "cases": [["relu", 1.0], ["erf", 3.0]],
@@ -133,7 +134,7 @@ claim(
         "tau": 2.0,
         "runs": 4000,
         "seed": 2,
-    },  # fmt: skip
+    },
     full={"cases": [["relu", 1.0], ["linear", 1.0], ["erf", 1.0], ["erf", 3.0]], "time_step": 0.01, "runs": 40000},
     within={
         "typical_rate": absolute(0.03, "O(δ) of the scheme and three standard errors"),

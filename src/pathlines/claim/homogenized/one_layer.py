@@ -187,7 +187,7 @@ claim(
     expected="refuted",
     corrected_by="homogenized/ER-05b",
     axes=_UNEVEN_AXES,
-    note="As an upper bound with an unspecified constant the printed inequality is not contradicted; the size it is not.",
+    note="As an upper bound with an unspecified constant the printed inequality is not contradicted: it is not sharp.",
 )
 
 claim(

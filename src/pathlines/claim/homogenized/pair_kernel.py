@@ -27,6 +27,7 @@ def products(law: GaussianHeads, key: Array, samples: int) -> Float[Array, "samp
 
     def one(key: Array) -> Float[Array, "pairs 3"]:
         heads = law.heads(key, 1)
+        assert heads.query is not None and heads.key is not None
         images = heads.query[0].T @ heads.key[0] / jnp.sqrt(law.d * law.qk_dim * law.sigma_a**4)
         left, right = images[: 2 * (law.d // 2) : 2], images[1::2]
         return jnp.stack([jnp.sum(a * b, axis=1) for a, b in ((left, left), (left, right), (right, right))], axis=-1)

@@ -45,8 +45,8 @@ claim(
     "homogenized/C17",
     HOMOGENIZED,
     "propagation of chaos with common noise",
-    "Driven by the same heads, the mean of n quantile nodes stays within C_T·W₂(μ₀ⁿ, μ₀) of the mean field; for a smooth "
-    "density it is far closer: below 2·10⁻³ at n = 64 and 10⁻⁵ at n = 256 over 40 layers on the circle.",
+    "Driven by the same heads, the mean of n quantile nodes stays within C_T·W₂(μ₀ⁿ, μ₀) of the mean field; for a "
+    "smooth density it is far closer: below 2·10⁻³ at n = 64 and 10⁻⁵ at n = 256 over 40 layers on the circle.",
     models=("transported-measure",),
     quick={
         "ns": [64, 256],
@@ -58,7 +58,7 @@ claim(
         "layers": 40,
         "runs": 1,
         "seed": 17,
-    },  # fmt: skip
+    },
     full={"ns": [32, 64, 128, 256], "bounds": [2e-2, 2e-3, 2e-4, 1e-5], "runs": 4},
     within={
         "gap": at_most("upper bounds for a smooth density, ten times what one realisation showed"),

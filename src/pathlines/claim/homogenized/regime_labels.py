@@ -75,7 +75,7 @@ claim(
         "d": 16,
         "shallow": 1e4,
         "deep": 1e8,
-    },  # fmt: skip
+    },
     full={
         "exponents": [
             [1.2, 0.5],
@@ -90,7 +90,7 @@ claim(
             [0.34, 0.7],
             [0.9, 0.05],
         ],
-    },  # fmt: skip
+    },
     within={"label": exactly("labels: static, ode1, ode2, sde, failure as 0 to 4")},
     simulate=simulate_labels,
     predict=predict_labels,
@@ -100,7 +100,7 @@ claim(
 
 
 def simulate_half(s: Any) -> Evidence:
-    """The flow with identity weights at β = 0, and a chain of Gram matrices with uniform attention at twice the time."""
+    """The flow with identity weights at β = 0, and a chain of Gram matrices with uniform attention at 2t."""
     run = flow(SelfAttention(0.0), Sphere(s.n).simplex(s.n), times=s.times, record="mean_overlap", rtol=1e-12)
     model = RandomTransformer(s.d, step=math.sqrt(s.v), beta=0.0)
     depth = math.ceil(2 * max(s.times) / math.log1p(s.v))
@@ -131,8 +131,8 @@ claim(
     "homogenized/C22",
     PERSPECTIVE,
     "random weights are half as fast",
-    "From orthogonal tokens and at β = 0 the overlap with random weights in diffusive time is that with identity weights at "
-    "half the time: γ_random(2t) = γ_identity(t).",
+    "From orthogonal tokens and at β = 0 the overlap with random weights in diffusive time is that with identity "
+    "weights at half the time: γ_random(2t) = γ_identity(t).",
     models=("sa", "random"),
     quick={"n": 32, "times": [0.5, 1.0, 2.0, 3.0], "d": 1000000, "v": 0.05, "runs": 4, "seed": 22},
     full={"v": 0.01, "runs": 16},

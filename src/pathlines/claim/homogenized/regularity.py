@@ -1,4 +1,4 @@
-"""What the estimates rest on: the variance proxy, the Lipschitz constant, the derivative of softmax (arXiv:2604.01978)."""
+"""What the estimates of arXiv:2604.01978 rest on: variance proxy, Lipschitz constant, derivative of softmax."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ claim(
     "homogenized/C24",
     HOMOGENIZED,
     "variance proxy under Gaussian weights",
-    "With σ_V² = 1/d, ς² = max_X max_j E‖P_jV m_A(x_j)‖² = (d−1)/d is attained where all tokens coincide; on simplices of "
-    "overlap γ the size is (d−1)/d·(γ+(1−γ)f(γ)), and it is smaller at random configurations.",
+    "With σ_V² = 1/d, ς² = max_X max_j E‖P_jV m_A(x_j)‖² = (d−1)/d is attained where all tokens coincide; on "
+    "simplices of overlap γ the size is (d−1)/d·(γ+(1−γ)f(γ)), and it is smaller at random configurations.",
     models=("random",),
     quick={"n": 8, "d": 16, "b": 2.0, "overlaps": [0.0, 0.5, 0.9, 1.0], "clouds": 4, "samples": 4000, "seed": 24},
     full={"samples": 40000, "clouds": 32},
@@ -92,7 +92,7 @@ def _distance(model: RandomTransformer, first: Any, second: Any, s: Any) -> tupl
     return mean**0.5, error / (2 * mean**0.5)
 
 
-def _configurations(s: Any) -> tuple[Any, Any, Any]:
+def _configurations(s: Any) -> tuple[Array, ...]:
     """A point with a measure of one atom; the same with the atom moved by an angle; the same with the point moved."""
     c, sine = np.cos(s.angle), np.sin(s.angle)
     e = np.eye(3, s.d)
@@ -159,8 +159,8 @@ claim(
     "homogenized/ER-09b",
     HOMOGENIZED,
     "the Lipschitz constant does not vanish with β (derived)",
-    "For a measure of one atom, at every β including 0, moving the atom by δ moves G by √((d−1)/d) δ in L²(ρ) (σ_V² = 1/d), "
-    "and moving the point to overlap R moves it by √((1+R)/d) times the distance.",
+    "For a measure of one atom, at every β including 0, moving the atom by δ moves G by √((d−1)/d) δ in L²(ρ) (σ_V² "
+    "= 1/d), and moving the point to overlap R moves it by √((1+R)/d) times the distance.",
     models=("random",),
     quick=_LIPSCHITZ,
     full={"samples": 40000},

@@ -1,6 +1,6 @@
 """The chain from orthogonal tokens against its scalar reductions: layer map, differential equation, fluctuations.
 
-With K = (1-γ)I + γ11ᵀ kept in the mean, γ obeys a layer map, γ' = (γ+vS)/(1+vP), and for small v an ordinary differential
+With K = (1-γ)I + γ11ᵀ kept in the mean, γ obeys a layer map, γ' = (γ+vS)/(1+vP), and for small v a differential
 equation; in d dimensions the overlaps deviate from it by O(d^{-1/2}) (Homogenized Transformers, arXiv:2604.01978).
 """
 
@@ -85,7 +85,7 @@ def predict_mean(s: Any) -> Evidence:
 
 
 def _sup_deviation(s: Any, overlaps: np.ndarray) -> np.ndarray:
-    """max_{i<j} |K_ij - γ| at every layer of every run, γ the layer map of infinite d and p; pairs are the last axis."""
+    """max_{i<j} |K_ij - γ| at every layer of every run, γ the layer map of infinite d and p (pairs: last axis)."""
     gamma = layer_map_curve(s.depth, s.n, s.b, s.eta**2 / s.heads).overlap
     return np.abs(overlaps - gamma[:, None]).max(axis=-1)
 

@@ -166,6 +166,9 @@ def sensitivities(
 
 
 def near_collapse_rates(d: int) -> tuple[float, float]:
-    """(d log(1-R)/dτ of a typical pair, d log E(1-R)/dτ) near R = 1: (-(d-1)/d, -(d-3)/d)."""
+    """(d log(1-R)/dτ of a typical pair, d log E(1-R)/dτ) near R = 1: (-(d-1)/d, -(d-3)/d).
+
+    For tokens that are all close to each other; a close pair among separated ones moves at its own rate.
+    """
     dimension = positive_integer("d", d, 2)
     return -(dimension - 1) / dimension, -(dimension - 3) / dimension

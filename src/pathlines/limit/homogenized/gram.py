@@ -7,9 +7,9 @@ variation and the flow of the whole matrix derived):
     d⟨M⟩/dτ = (1-R²)/d (s_ii + s_jj - 2R s_ij).
 
 As d → ∞ the noise vanishes and dK/dτ = S - ½(ΔK + KΔ), Δ = diag S, the Gram flow. One layer of power v (derived):
-M_ij = r_i r_j K_ij + v s_ij, K' = M normalised, r'² = diag M; to first order in 1/d the off-diagonal s_ij take the
-factor 1-(2-K_ij²)/d and the s_ii, for K' only, 1-1/d. Any function K ↦ S may drive it; ``attended`` has those that
-matter. One step costs what S costs, and O(n²) more.
+M_ij = r_i r_j K_ij + v s_ij, K' = M normalised, r'² = diag M; to first order in v/d the off-diagonal s_ij take the
+factor 1-(2-K_ij²)/d and the s_ii, for K' only, 1-1/d (half as much again as the true O(1/d) term at v = 1).
+Any function K ↦ S may drive it; ``attended`` has those that matter. One step costs what S costs, and O(n²) more.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Layer map (steps of any size, wide heads and d; derived), a = (η²/H) d σ_V² 
 
     γ' = (r²γ + aS)/(r² + aP),      r'² = r² + aP with pre-normalisation, r ≡ 1 with post-normalisation.
 
-First order in 1/d: S is multiplied by 1-(2-γ²)/d and P, in γ' only, by 1-1/d. From v = 0.05 on the map is closer to
+First order in v/d: S is multiplied by 1-(2-γ²)/d and P, in γ' only, by 1-1/d. From v = 0.05 on the map is closer to
 finite networks than the ODE.
 """
 
@@ -149,7 +149,7 @@ def simplex_layer(
     own, pair = (float(v) for v in table.attended(gamma))
     turned = 1 - (2 - gamma * gamma) / d
     moved = (power * gamma + a * pair * turned) / (power + a * own * (1 - 1 / d))
-    return moved, power + a * own
+    return min(moved, 1.0), power + a * own
 
 
 def layer_map_curve(

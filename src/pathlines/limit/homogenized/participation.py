@@ -11,7 +11,8 @@ g(0) = 1/n at p = ∞; b → 0: f ≈ 1/n + b²(1-γ)(n-1)/n², g ≈ 1/n + b²�
 probability that two normal vectors of correlation γ have the same argmax.
 
 Relative error at p = ∞: below 2e-12, 1-10 ms for (f, g). Finite p averages 24 (p ≥ 4096) to 605 (p < 12) values of G,
-0.03 s to 1 s, with the errors stated in ``wishart.node_counts``: below 1e-9 for p ≥ 16.
+0.03 s to 1 s for p ≥ 16 (narrower heads with sharp logits cost more: 16 s at p = 3, b = 20), with the errors stated in
+``wishart.node_counts``: below 1e-9 for p ≥ 16, 1e-7 below.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlines.limit.homogenized.coincidence import COARSE, LIGHT, Sums, pair_co
 from pathlines.limit.homogenized.wishart import node_counts, pair_rule, size_rule
 
 SOURCES = (HOMOGENIZED,)
+LARGEST_LOGIT_SCALE = 1e4
 _NEGLIGIBLE = 1e-13  # nodes of smaller weight change nothing
 
 
@@ -38,8 +40,8 @@ class Participation(NamedTuple):
 
 
 def check_logit_scale(b: float) -> float:
-    """b ≥ 0, infinity allowed."""
-    return math.inf if b == math.inf else finite_number("b", b, 0.0)
+    """0 ≤ b ≤ 10⁴, or infinity: in between, the grids of the integrals would not fit in memory."""
+    return math.inf if b == math.inf else finite_number("b", b, 0.0, LARGEST_LOGIT_SCALE)
 
 
 def whole_or_infinite(name: str, value: float, least: int) -> float:

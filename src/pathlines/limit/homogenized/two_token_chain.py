@@ -68,8 +68,8 @@ def uniform_chain_expectation(
 ) -> float:
     """E[R_ℓ^k] after ℓ = ``layers`` layers of diffusive time v from R_0 = ``start``, two tokens at β = 0.
 
-    Gauss rules converge fast while √(v/d) is small, and slowly where a layer may turn a token round. At d = 4, τ = 1 the
-    error is 5e-5 for v = 1, 2e-6 for v = ½ and 2e-8 below; at d = 2 it is 1e-2 for v = 1 and 1e-6 for v = 1/8.
+    Gauss rules converge fast while √(v/d) is small, and slowly where a layer may turn a token round. At d = 4, τ = 1
+    the error is 5e-5 for v = 1, 2e-6 for v = ½ and 2e-8 below; at d = 2 it is 1e-2 for v = 1 and 1e-6 for v = 1/8.
     """
     d, layers = positive_integer("d", d, least=2), positive_integer("layers", layers, least=0)
     power, step = positive_integer("power", power), finite_number("v", v, 0.0, open_low=True)

@@ -94,7 +94,8 @@ def _resting(axes: Axes, s: Any) -> None:
     "pre-normalisation collapses slowly because the residual stream grows. With a saturating perceptron on the right "
     "collapse is undone.",
     quick={"n": 48, "d": 128, "heads": 8, "b": 1.0, "residual": 0.4, "width": 256, "activation": "erf", "sigma_w": 3.0,
-           "perceptron_residual": 0.8, "depth": 35, "every": 5, "reach": 100, "runs": 5, "narrow_map": False, "seed": 0},
+           "perceptron_residual": 0.8, "depth": 35, "every": 5, "reach": 100, "runs": 5, "narrow_map": False,
+           "seed": 0},
     full={"runs": 48, "width": 512, "depth": 100, "narrow_map": True},
 )  # fmt: skip
 def architecture_curves(s: Any) -> Figure:

@@ -74,9 +74,10 @@ def _architecture(axes: Axes, at: tuple[float, float], s: Any) -> None:
     "homogenized/regimes",
     HOMOGENIZED,
     "Which limit describes L random layers of step η and noise parameter α = ης²/H: on the left for one depth, on the "
-    "right in the exponents of η = L⁻ᵃ, α = L⁻ᶜ. The SDE lives on the line αηL = 1; no model needs less than one head "
-    "(hatched), and more heads lower α. The star is one architecture. Centred weights stand still in ODE I and II, "
-    "and for them the SDE holds wherever v = αη is small, also where the diagram says not covered.",
+    "right in the exponents of η = L⁻ᵃ, α = L⁻ᶜ. The SDE lives on the line αηL = 1; no model has less than one head "
+    "(hatched), and more heads lower α. The star is one architecture; lines are where a condition equals one, its "
+    "label asks for at most a tenth. Centred weights stand still in ODE I and II, and for them the SDE holds wherever "
+    "v = αη is small, also where the diagram says not covered.",
     quick={"layers": 1000, "step": 0.04, "heads": 2, "d": 256, "head_lines": [8, 64]},
 )
 def regimes(s: Any) -> Figure:
@@ -93,6 +94,6 @@ def regimes(s: Any) -> Figure:
     right.set(xlabel=r"$a$,  $\eta = L^{-a}$", ylabel=r"$c$,  $\alpha = L^{-c}$", xlim=(0, WIDE), ylim=(1 - WIDE, HIGH))
     right.set_xticks([0, 1 / 3, 1 / 2, 1], ["0", "⅓", "½", "1"])
     found = [NAMES[regime(s.step, numbers.alpha, s.layers, centred=centred).label] for centred in (False, True)]
-    right.set_title(f"the star: {found[0]}; with centred weights: {found[1]}")
+    right.set_title(f"star, o(1) as ≤ 0.1: {found[0]}; centred: {found[1]}")
     legend_below(figure, [left], columns=3)
     return figure
