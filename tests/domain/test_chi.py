@@ -43,7 +43,7 @@ def test_normals_and_uniforms(dtype):
     assert normals.dtype == uniforms.dtype == np.dtype(dtype)
     assert st.kstest(normals.astype(float), "norm").pvalue > LEVEL
     assert st.kstest(uniforms.astype(float), "uniform").pvalue > LEVEL
-    assert 0 < uniforms.min() and uniforms.max() < 1
+    assert uniforms.min() > 0 and uniforms.max() < 1
     half = normals.size // 2
     pairs = np.corrcoef(normals[:half], normals[-half:])[0, 1], np.corrcoef(normals[:-1], normals[1:])[0, 1]
     assert np.abs(pairs).max() < 5 / np.sqrt(half)

@@ -29,7 +29,7 @@ def run_of(model=MODEL, start=TOKENS, **changes):
     return chain(model, start, **{"depth": 6, "every": 2, "key": KEY, "record": RECORD, **changes})
 
 
-# --- the driver ---------------------------------------------------------------------------------------------------------
+# --- the driver ---
 
 
 def test_layers_vs_a_loop_with_the_documented_keys():
@@ -62,19 +62,15 @@ def test_more_runs_leave_the_first_ones_alone():
     np.testing.assert_allclose(np.max(final.model.deficits(final.state, 0.0)), one["u_max"].values[-1], rtol=1e-12)
 
 
-def _reversed(key):
-    return LAW(key)[::-1]
-
-
 def test_common_weights():
-    """The same start under common weights gives equal runs; different starts are moved by the same heads."""
+    """The same start under common weights gives equal runs; the start of run 1 moves with the heads of run 0."""
     same = run_of(runs=3, common=True)["u_max"].values
     assert (same == same[0]).all()
     alone = run_of(runs=3)["u_max"].values
     assert (alone[0] == same[0]).all() and np.ptp(alone[:, -1]) > 0
-    plain, back = (run_of(start=law, runs=2, common=True, record="tokens")["tokens"].values for law in (LAW, _reversed))
-    np.testing.assert_allclose(back, plain[:, :, ::-1], atol=1e-13)
-    assert np.abs(plain[0] - plain[1]).min() > 0
+    second = run_of(start=LAW, runs=2, common=True)["u_max"].values[1]
+    alone = run_of(start=LAW(jax.random.fold_in(jax.random.fold_in(KEY, 1), 0)))["u_max"].values
+    np.testing.assert_allclose(second, alone, rtol=0, atol=1e-13)
 
 
 def test_clocks_and_setting():
@@ -181,7 +177,7 @@ def test_what_is_not_a_chain():
         chain(Growth(), 1.0, depth=1, key=KEY, sampler="gram")
 
 
-# --- what the chain must do ---------------------------------------------------------------------------------------------
+# --- what the chain must do ---
 
 
 @pytest.mark.parametrize(("v", "wanted"), [(1.0, 0.0207), (0.25, 0.0096)])

@@ -208,6 +208,24 @@ def test_noise_of_a_law_with_means():
     assert np.all(np.abs(products.mean(axis=0) - expected) < 5 * products.std(axis=0) / np.sqrt(count))
 
 
+def test_chain_of_steps_with_means():
+    """The SDE as a chain, two steps of a law with means: unit tokens, and its first layer is a step of the drawn heads."""
+    model = HomogenizedSDE(GaussianHeads(2, None, None, None, 1.0, 1.0), 1.0, noise_heads=2, draws=16, corrector="none")
+    x, key = pl.Sphere(2).sines(3), jax.random.key(5)
+    run = pl.chain(model, x, depth=2, key=key)
+    assert run.forms[0].name == "direct" and list(run.data.t.values) == pytest.approx([0.0, 0.1, 0.2])
+    np.testing.assert_allclose(np.linalg.norm(run["tokens"].values, axis=-1), 1, atol=1e-14)
+
+    @jax.jit
+    def first(key):
+        for_heads, for_signs = jax.random.split(key)
+        signs = jax.random.rademacher(for_signs, (2,), float)
+        return model.stepped(x, model.chain.law.heads(for_heads, 2), signs)
+
+    layer_key = jax.random.fold_in(jax.random.fold_in(key, 0), 1)
+    np.testing.assert_allclose(run["tokens"].values[1], first(layer_key), atol=1e-14)
+
+
 def test_arguments_are_checked():
     law = skew_law()
     with pytest.raises(ArgumentError, match="form"):

@@ -17,7 +17,7 @@ from pathlines.model.overlap_pair import FixedScorePair, RandomScorePair
 from pathlines.weights import random_values
 
 KEY = jax.random.key(4)
-PAIR = LowTemperaturePair(6, 0.6, heads=2, qk_dim=5)
+PAIR = LowTemperaturePair(5, 2.0, heads=2, qk_dim=4)
 COUNT = 40_000
 
 
@@ -58,20 +58,20 @@ def with_matrices(d, qk_dim, eta, heads, overlap, count, rng):
 
 @pytest.mark.parametrize("overlap", [0.6, -0.9])
 def test_layer_of_the_pair_has_the_law_of_full_matrices(overlap):
-    """Four moments of R after one layer, 4·10⁴ layers each way, within 5 standard errors."""
-    slow = with_matrices(6, 5, 0.6, 2, overlap, COUNT, np.random.default_rng(1))
+    """Four moments of R after one long layer, 4·10⁴ layers each way, within 5 standard errors."""
+    slow = with_matrices(5, 4, 2.0, 2, overlap, COUNT, np.random.default_rng(1))
     fast = np.tanh(layer(PAIR, np.arctanh(overlap), COUNT))
     for power in (1, 2, 3, 4):
         error = np.sqrt((slow**power).var() + (fast**power).var()) / np.sqrt(COUNT)
         assert abs((slow**power).mean() - (fast**power).mean()) < 5 * error
-    assert PAIR.clocks == pytest.approx({"tau": 0.18, "slow": 0.03})
+    assert PAIR.clocks == pytest.approx({"tau": 2.0, "slow": 0.4})
 
 
 def test_a_nearly_collapsed_pair_keeps_its_digits():
     """Near R = ±1 a layer multiplies the angle by a factor whose law does not depend on it: y shifts, 1 - R² scales."""
-    shifts = [layer(PAIR, y, COUNT)[:200] - y for y in (9.0, 30.0, 200.0)]
+    shifts = [layer(PAIR, y, COUNT)[:200] - y for y in (12.0, 30.0, 200.0)]
     np.testing.assert_allclose(shifts[1], shifts[2], rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(shifts[0], shifts[1], atol=30 * np.exp(-9.0))
+    np.testing.assert_allclose(shifts[0], shifts[1], atol=500 * np.exp(-12.0))
     far = layer(PAIR, -30.0, COUNT) + 30.0
     assert np.all(np.isfinite(far)) and 0.1 < far.std() < 3
 
@@ -126,16 +126,18 @@ def test_fixed_scores_leave_some_pairs_antipodal():
 def test_random_score_pair_has_the_moments_of_the_overlap(overlap):
     """Mean and variance of a step in y from s_11, s_12 of the limit and Itô's formula; 4·10⁴ steps, 5 s.e.
 
+    The mean of an Euler step is linear in its length, so a long one shows it best; the variance is that of a short one.
+
     R has drift (1/d)[(d-2+R²)s_12 - (d-1)R s_11] and variation q = (2/d)(1-R²)(s_11 - R s_12); y = artanh R.
     """
-    d, b, count, r = 5, 2.0, COUNT, overlap
+    d, b, r = 5, 2.0, overlap
     own, cross = random_covariance(r, b)
     drift = ((d - 2 + r * r) * cross - (d - 1) * r * own) / d
     variation = 2 / d * (1 - r * r) * (own - r * cross)
     mean, variance = drift / (1 - r * r) + r * variation / (1 - r * r) ** 2, variation / (1 - r * r) ** 2
-    change = layer(RandomScorePair(d, b, 0.01), np.arctanh(r), count) - np.arctanh(r)
-    assert change.mean() / 0.01 == pytest.approx(mean, abs=5 * change.std() / 0.01 / np.sqrt(count))
-    assert change.var() / 0.01 == pytest.approx(variance, rel=5 * np.sqrt(3 / count))
+    whole, short = (layer(RandomScorePair(d, b, step), np.arctanh(r), COUNT) - np.arctanh(r) for step in (1.0, 0.01))
+    assert whole.mean() == pytest.approx(mean, abs=5 * whole.std() / np.sqrt(COUNT))
+    assert short.var() / 0.01 == pytest.approx(variance, rel=5 * np.sqrt(3 / COUNT))
 
 
 def test_random_scores_stay_finite_at_both_ends():

@@ -31,7 +31,7 @@ def matrices(d, count=1):
     return np.random.default_rng(d).normal(size=(2, count, d, d))
 
 
-# --- the layer itself --------------------------------------------------------------------------------------------------
+# --- the layer itself ---
 
 
 def written_out(x, heads, beta, step, masses, tangent):
@@ -99,7 +99,7 @@ def test_multiplicities_stand_for_copies():
     np.testing.assert_allclose(one_layer(weighted, x), copies[[0, 3, 4]], atol=1e-14)
 
 
-# --- derived parameters and laws ---------------------------------------------------------------------------------------
+# --- derived parameters and laws ---
 
 
 def test_derived_parameters():
@@ -117,7 +117,7 @@ def test_derived_parameters():
 
 
 def test_variance_proxy_is_attained_at_the_collapsed_state():
-    """ς² = max_X E|P_x V m|² = σ_V²(d - 1) (arXiv:2604.01978), attained when all tokens coincide; 5 s.e. of 4000 draws."""
+    """ς² = max_X E|P_x V m|² = σ_V²(d - 1) (arXiv:2604.01978), attained when tokens coincide (5 s.e., 4000 draws)."""
     d = 8
     model = RandomTransformer(d, beta=2.0)
     sphere = Sphere(d)
@@ -159,7 +159,7 @@ def test_mixture_is_a_finite_sum():
     assert GaussianHeads(3).atoms is None and GaussianHeads(3).centred
 
 
-# --- samplers: one law --------------------------------------------------------------------------------------------------
+# --- samplers: one law ---
 
 RUNS = 20_000
 LEVEL = 1e-4
@@ -184,12 +184,17 @@ CASES = {
     "scalar means": (
         2,
         {"law": GaussianHeads(5, qk_dim=3, value_mean=0.7, score_mean=-0.8), "beta": 1.2},
-        ("low-rank", "gram"),
+        ("gram",),
     ),
     "uniform attention": (
         3,
-        {"law": GaussianHeads(4, value_mean=0.5 * matrices(4)[0, 0]), "heads": 2, "beta": 0.0, "multiplicities": [3, 1, 1]},
-        ("uniform", "low-rank"),
+        {
+            "law": GaussianHeads(4, value_mean=0.5 * matrices(4)[0, 0]),
+            "heads": 2,
+            "beta": 0.0,
+            "multiplicities": [3, 1, 1],
+        },
+        ("uniform",),
     ),
 }
 
@@ -211,7 +216,7 @@ def overlaps_after(sampler, start, layers=2):
 def test_samplers_agree_in_law(case):
     """Means and covariances of all overlaps within 5 s.e., each overlap by a two-sample Kolmogorov-Smirnov test.
 
-    Values that are 5% too long fail five of the six cases by far (Kolmogorov-Smirnov 1e-5 to 1e-14); logits are tested
+    Values that are 5% too long fail five of the six cases by far (Kolmogorov-Smirnov 1e-7 to 1e-14); logits are tested
     where they are sharper, below. At this level and with fixed seeds a correct sampler has no reason to fail.
     """
     n, settings, names = CASES[case]
@@ -344,7 +349,7 @@ def test_choice_of_sampler(settings, n, ambient, expected):
     assert "ms a layer" in reason
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------------
+# --- what is refused ---
 
 
 @pytest.mark.parametrize(
@@ -372,7 +377,7 @@ def test_bad_models(settings, message):
 
 def test_bad_laws():
     values, scores = matrices(3, 2)
-    with pytest.raises(ArgumentError, match="`probabilities` must sum to 1, but is 1.1"):
+    with pytest.raises(ArgumentError, match=r"`probabilities` must sum to 1, but is 1\.1"):
         MixtureHeads(values, scores, [0.5, 0.6])
     with pytest.raises(ArgumentError, match="`probabilities` must be at least 0"):
         MixtureHeads(values, scores, [1.5, -0.5])

@@ -1,7 +1,7 @@
 """Dense factorisations that are safe in lanes.
 
-A batched LAPACK call of JAX on the CPU hands its batch to the thread pool it runs on and waits: two programs doing so at
-the same time wait for each other for ever. Here a batch is a loop over single calls, which run where they are.
+A batched LAPACK call of JAX on the CPU hands its batch to the thread pool it runs on and waits: two programs that do so
+at the same time wait for each other for ever. Here a batch is a loop over single calls, which run where they are.
 """
 
 from __future__ import annotations

@@ -38,15 +38,15 @@ class _Start(eqx.Module):
 
 
 class _Plan(eqx.Module):
-    """What all runs of a chain share; ``counts`` are the layers after each record (a number: depths share a program)."""
+    """What all runs of a chain share; ``counts`` are the layers after each record, so that depths share a program."""
 
     model: Model
     law: Callable[[PRNGKeyArray], Any]
     key: PRNGKeyArray
     tick: Array
     counts: Array
+    common: Array
     chosen: tuple[Observable, ...] = eqx.field(static=True)
-    common: bool = eqx.field(static=True)
     keep: bool = eqx.field(static=True)
 
 
@@ -71,11 +71,12 @@ def chain(
     fold_in(k_r, 0), its layer ℓ = 1, 2, … fold_in(k_r, ℓ); with ``common=True`` all runs have the weights of run 0 and
     differ in their starts only (common noise).
 
-    Records have dims (run,) time, …, at layers 0, ``every``, 2·``every``, …; ``runs=None`` is one run without the ``run``
-    axis. Coordinates: ``layer``, and the clocks of the model (diffusive time ``tau``, macroscopic time ``t``), the first
-    of which is ``time``. ``sampler`` names one of the model's samplers ("auto": the cheapest exact one; the choice is in
-    ``run.forms``). Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of at most ``memory``
-    bytes, on all cores: chunks change no bit of the result. Give a module-level function or a frozen dataclass as law.
+    Records have dims (run,) time, …, at layers 0, ``every``, 2·``every``, …; ``runs=None`` is one run without the
+    ``run`` axis. Coordinates: ``layer``, and the clocks of the model (diffusive time ``tau``, macroscopic time ``t``),
+    the first of which is ``time``. ``sampler`` names one of the model's samplers ("auto": the cheapest exact one; the
+    choice is in ``run.forms``). Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of at most
+    ``memory`` bytes, on all cores: chunks change no bit of the result. Standard errors are over ``run``. Give a
+    module-level function or a frozen dataclass as law: a new lambda each time compiles each time.
 
     The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never).
     """
@@ -93,7 +94,7 @@ def chain(
     clocks = model.clocks
     tick = jnp.asarray(next(iter(clocks.values()), 1.0), first.dtype)
     counts = jnp.asarray([every] * (depth // every) + [0], jnp.int32)
-    plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, chosen, common, runs is None)
+    plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, jnp.asarray(common), chosen, runs is None)
     width, groups = _sizes(plan, example, count, memory)
     columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), count, width, groups, progress)
     columns, collapse, final = columns[: len(chosen)], columns[len(chosen)], columns[len(chosen) + 1 :]
@@ -169,7 +170,7 @@ def _groups(plan: _Plan, runs: Array) -> tuple[Array, tuple[Array, ...]]:
 def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
     """(finished, records, layer of collapse and, for a single run, the last state)."""
     model, mine = plan.model, folded(plan.key, run)
-    weights = folded(plan.key, 0) if plan.common else mine
+    weights = folded(plan.key, jnp.where(plan.common, 0, run))
     drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
     start = model.initial(drawn)
 

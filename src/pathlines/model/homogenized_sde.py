@@ -50,6 +50,7 @@ class HomogenizedSDE(Model):
     connection: NoiseConnection | None
     time_step: Float[Array, ""]
     noise_heads: int = eqx.field(static=True)
+    centred: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class HomogenizedSDE(Model):
         delta = step if time_step is None else time_step
         self.time_step = jnp.asarray(finite_number("time_step", delta, low=0.0, open_low=True))
         self.noise_heads = positive_integer("noise_heads", noise_heads)
+        self.centred = law.centred
 
     @property
     def chain(self) -> RandomTransformer:
@@ -124,7 +126,7 @@ class HomogenizedSDE(Model):
     def layer_work(self, state: Any) -> float:
         """The matrices of the noise, and the average of the drift."""
         n, d = state.shape
-        averaged = 0 if self.chain.law.centred else self.field.heads.count
+        averaged = 0 if self.centred else self.field.heads.count
         return float(self.noise_heads * (3 * d * d + n * max(n, d)) + averaged * n * max(n, d))
 
     def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
@@ -135,12 +137,11 @@ class HomogenizedSDE(Model):
 
     @property
     def _is_chain(self) -> bool:
-        law = self.chain.law
-        return isinstance(law, GaussianHeads) and law.centred and self.connection is None
+        return isinstance(self.chain.law, GaussianHeads) and self.centred and self.connection is None
 
     def as_chain(self) -> RandomTransformer:
         """x ← N(x + √(ηδ/(HM)) P Σ_r B_r): a tangent chain of M heads and step √(ηδM/H), for centred heads."""
-        require(self.chain.law.centred, "law", "be centred (a chain has no drift of its own)", self.chain.law)
+        require(self.centred, "law", "be centred (a chain has no drift of its own)", self.chain.law)
         scale = np.sqrt(float(self.chain.step * self.time_step) * self.noise_heads / self.chain.heads)
         law, beta = self.chain.law, float(self.chain.beta)
         return RandomTransformer(
@@ -168,7 +169,7 @@ class HomogenizedSDE(Model):
         """Σ_r ε_r G(X, θ_r) for given heads and signs."""
         signed = Heads(heads.query, heads.key, signs[:, None, None] * heads.value)
         total = self.chain.attended(x, signed)
-        mean = 0.0 if self.chain.law.centred else jnp.sum(signs) * self.field.mean_field(x)
+        mean = 0.0 if self.centred else jnp.sum(signs) * self.field.mean_field(x)
         return tangent(x, total - mean)
 
     def stepped(self, x: Tokens, heads: Heads, signs: Float[Array, " m"]) -> Tokens:

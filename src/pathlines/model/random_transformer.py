@@ -26,17 +26,17 @@ from pathlines.weights.law import HeadLaw
 class RandomTransformer(Model):
     """x_i ← N(x_i + (η/H) Σ_h V_h m_h(x_i)),  m_h(x_i) = Σ_k π_ik x_k,  π_ik ∝ e^{β⟨A_h x_i, x_k⟩}.
 
-    Homogenized Transformers, arXiv:2604.01978: the heads (V_h, A_h) are independent draws of ``law`` in every layer, and
-    the same for all tokens, which is why tokens move together.
+    Homogenized Transformers, arXiv:2604.01978: the heads (V_h, A_h) are independent draws of ``law`` in every layer,
+    and the same for all tokens, which is why tokens move together.
 
-    Symbols. η = ``step``, H = ``heads``; softmax over k includes k = i; β multiplies the score and nothing is divided by
-    √d. ``logit_scale`` b = βσ_A²√p, the standard deviation of a logit, may be given instead of β, and must at
-    ``qk_dim`` = p = ∞. ``update="tangent"`` projects the increment on the tangent space before N. ``multiplicities`` w_k
-    are masses of the tokens (quadrature nodes of a measure). ``sigma_v``, ``sigma_a``, ``qk_dim`` are those of Gaussian
-    heads; ``law`` replaces them.
+    Symbols. η = ``step``, H = ``heads``; softmax over k includes k = i; β multiplies the score and nothing is divided
+    by √d. ``logit_scale`` b = βσ_A²√p, the standard deviation of a logit, may be given instead of β, and must at
+    ``qk_dim`` = p = ∞. ``update="tangent"`` projects the increment on the tangent space before N. ``multiplicities``
+    w_k are masses of the tokens (quadrature nodes of a measure). ``sigma_v``, ``sigma_a``, ``qk_dim`` are those of
+    Gaussian heads; ``law`` replaces them.
 
-    You will see the mean overlap grow like a logistic curve in the diffusive time τ = vℓ, v = (η²/H) d σ_V²: collapse to
-    one point after about log(n)/v layers while b is below √(2 log n), much later above.
+    You will see the mean overlap grow like a logistic curve in the diffusive time τ = vℓ, v = (η²/H) d σ_V²: collapse
+    to one point after about log(n)/v layers while b is below √(2 log n), much later above.
     Good values: n = 16..200, d = 64..1024, H = 1..16, η = 0.1..0.5, b = 0..4, depth = 5/v.
     Cost of a layer with full matrices: O(H(nd² + n²d)) and 3Hd² normals; ``chain`` picks a cheaper exact sampler.
     """
@@ -130,9 +130,8 @@ class RandomTransformer(Model):
             raise ArgumentError(f"Argument `start` must have shape (n, {self.d}), but has shape {array.shape}.")
         Sphere(array.shape[1]).check(array)
         if self.multiplicities is not None and self.multiplicities.shape != array.shape[:1]:
-            raise ArgumentError(
-                f"Argument `multiplicities` must have one entry a token ({len(array)}), not {self.multiplicities.shape}."
-            )
+            shape = self.multiplicities.shape
+            raise ArgumentError(f"Argument `multiplicities` must have one entry a token ({len(array)}), not {shape}.")
 
     def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
         """The tokens, with missing columns zero."""
@@ -229,7 +228,9 @@ def _inverse_temperature(law: HeadLaw, beta: Any, logit_scale: Any) -> float:
         return scale / law.score_std
     endless = isinstance(law, GaussianHeads) and law.random_scores and math.isinf(law.qk_dim)
     if endless and beta != 0:
-        raise ArgumentError("Argument `logit_scale` must be given (not `beta`) at qk_dim = inf, where σ_A → 0 with b fixed.")
+        raise ArgumentError(
+            "Argument `logit_scale` must be given (not `beta`) at qk_dim = inf, where σ_A → 0 with b fixed."
+        )
     return 1.0 if beta is None else finite_number("beta", beta)
 
 

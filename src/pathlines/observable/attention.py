@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from pathlines.domain.lapack import singular_values
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
 
@@ -18,7 +19,7 @@ def attention(snapshot: Snapshot) -> Array:
 @observable("attention_rank", "rank of attention", "rank P", tolerance=1e-6)
 def attention_rank(snapshot: Snapshot, tolerance: float) -> Array:
     """Number of singular values of P above the tolerance."""
-    return jnp.sum(jnp.linalg.svd(snapshot.attention, compute_uv=False) > tolerance)
+    return jnp.sum(singular_values(snapshot.attention) > tolerance)
 
 
 @observable("booleanness", "distance of attention from 0/1", "max min(P, 1−P)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from pathlines.domain.lapack import symmetric_eigenvalues
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
 
@@ -65,7 +66,7 @@ def cov_law(snapshot: Snapshot) -> Array:
     x = snapshot.tokens
     masses = snapshot.model.normalised_masses(x.shape[0], x.dtype)
     centred = x - masses @ x
-    return jnp.linalg.eigvalsh(2 * snapshot.time * (centred.T * masses) @ centred)
+    return symmetric_eigenvalues(2 * snapshot.time * (centred.T * masses) @ centred)
 
 
 @observable("attention_flatness", "distance of attention from uniform", "max|nP−1|")

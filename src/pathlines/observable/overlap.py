@@ -40,7 +40,7 @@ def smallest_overlap(snapshot: Snapshot) -> Array:
 
 @observable("effective_rank", "effective rank", "exp H(λ/n)")
 def effective_rank(snapshot: Snapshot) -> Array:
-    """exp(-Σ p_k ln p_k), p_k = λ_k/n the normalised eigenvalues of K: n for orthogonal tokens, one at collapse. O(n³)."""
+    """exp(-Σ p_k ln p_k), p_k = λ_k/n for the eigenvalues of K: n for orthogonal tokens, one at collapse. O(n³)."""
     values = jnp.maximum(symmetric_eigenvalues(overlap_matrix(snapshot)), 0.0)
     p = values / jnp.sum(values)
     return jnp.exp(-jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0)), 0.0)))

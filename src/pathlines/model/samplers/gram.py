@@ -22,8 +22,8 @@ class GramSampler(Model):
     """K = F Fᵀ ← normalise(Y Yᵀ + U Uᵀ),  Y = F + C Z₁,  U = C T: exact in law for the Gram matrix (arXiv:2604.01978).
 
     The state is an n × n factor F: the tokens in a frame of their span. In that frame the noise C Z has the n × n
-    coordinates Z₁; orthogonal to it only T matters, a Bartlett factor of Wishart_n(d - n). Needs d ≥ 2n and a law that is
-    invariant under rotations. Cost O(H n³) and 1.5(H + 1)n² normals, for d = 10⁶ as for d = 100.
+    coordinates Z₁; orthogonal to it only T matters, a Bartlett factor of Wishart_n(d - n). Needs d ≥ 2n and a law that
+    is invariant under rotations. Cost O(H n³) and 1.5(H + 1)n² normals, for d = 10⁶ as for d = 100.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
