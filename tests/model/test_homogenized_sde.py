@@ -209,7 +209,7 @@ def test_noise_of_a_law_with_means():
 
 
 def test_chain_of_steps_with_means():
-    """The SDE as a chain, a law with means: unit tokens, and its first layer is a step of the drawn heads."""
+    """Two steps of a law with means as a chain: unit tokens, and the first layer is a step of the drawn heads."""
     model = HomogenizedSDE(GaussianHeads(2, None, None, None, 1.0, 1.0), 1.0, noise_heads=2, draws=16, corrector="none")
     x, key = pl.Sphere(2).sines(3), jax.random.key(5)
     run = pl.chain(model, x, depth=2, key=key)

@@ -86,7 +86,10 @@ def _usual(model: Model) -> tuple[str, ...]:
     """What is recorded when nothing was asked for."""
     if model.has_random_layers:
         return ("mean_overlap", "mean_square", "effective_rank") if model.on_sphere else ()
-    return ("energy_fraction", "cluster_count", "mean_overlap") if model.on_sphere else ("cluster_count", "diameter")
+    if not model.on_sphere:
+        return ("cluster_count", "diameter")
+    has_energy = type(model).energy_deficit is not Model.energy_deficit
+    return (*(("energy_fraction",) if has_energy else ()), "cluster_count", "mean_overlap")
 
 
 def _law(request: Request) -> Any:

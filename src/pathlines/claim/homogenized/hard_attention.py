@@ -138,7 +138,7 @@ claim(
         "runs": 8,
         "seed": 56,
     },
-    full={"ns": [16, 32, 128], "bs": [0.0, 2.0, 4.0, 400.0], "v": 0.05, "heads": 4, "runs": 16},
+    full={"ns": [16, 64], "bs": [0.0, 2.0, 4.0, 400.0]},
     within={
         "half_time": relative(0.12, "v/2 between layers and the ODE, and the spread of the runs"),
         "map_time": standard_errors(4.0, "spread of the runs; the noise of the scores, O(v/H), is smaller"),
