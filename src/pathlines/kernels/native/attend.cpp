@@ -183,12 +183,6 @@ void rows_of(const Problem<T>& s, const Packed<T>& packed, Scratch<T>& w, int64_
   }
 }
 
-// Asking the system costs more than a small system of tokens does.
-int64_t cores() {
-  static const int64_t count = std::max(1u, std::thread::hardware_concurrency());
-  return count;
-}
-
 template <typename T>
 void solve(const Problem<T>& s) {
   static thread_local Packed<T> packed_here;  // small systems come in thousands: keep their memory

@@ -189,9 +189,16 @@ ffi::Error merging(bool softmax, double rtol, double atol, double delta, double 
   if (stages > kMostStages) return ffi::Error::InvalidArgument("too many stages");
   const Rules rules{stages, most_steps, a.begin(), b.begin(), e.begin(), rtol, atol, delta, first_step, error_order,
                     softmax};
-  for (int64_t i = 0; i < batch; ++i)
-    follow<T>(start.typed_data() + i * n * n, n, beta.typed_data()[0], rules, grid.typed_data(), count,
-              share->typed_data() + i * count);
+  auto run = [&](int64_t from, int64_t step) {
+    for (int64_t i = from; i < batch; i += step)
+      follow<T>(start.typed_data() + i * n * n, n, beta.typed_data()[0], rules, grid.typed_data(), count,
+                share->typed_data() + i * count);
+  };
+  std::vector<std::thread> others;
+  const int64_t threads = std::min(cores(), batch);
+  for (int64_t t = 1; t < threads; ++t) others.emplace_back(run, t, threads);
+  run(0, threads);
+  for (auto& thread : others) thread.join();
   return ffi::Error::Success();
 }
 

@@ -3,7 +3,9 @@
 #ifndef PATHLINES_VECTORS_H_
 #define PATHLINES_VECTORS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <thread>
 
 namespace {
 
@@ -127,6 +129,12 @@ inline void tile(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < N; ++v) save<T>(c + r * ldc + v * W, sums[r][v]);
+}
+
+// Asking the system costs more than a small system of tokens does.
+inline int64_t cores() {
+  static const int64_t count = std::max(1u, std::thread::hardware_concurrency());
+  return count;
 }
 
 inline int64_t padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
