@@ -73,12 +73,12 @@ def _drift(s: Any, d: float, label: str) -> Evidence:
 
 def predict_simplex(s: Any) -> Evidence:
     """𝒟_d(γ)."""
-    return _drift(s, s.d, "𝒟_d(γ)")
+    return _drift(s, s.d, "drift at finite d")
 
 
 def predict_printed_simplex(s: Any) -> Evidence:
     """𝖻(γ)."""
-    return _drift(s, math.inf, "𝖻(γ)")
+    return _drift(s, math.inf, "drift at d = ∞")
 
 
 def simulate_uneven(s: Any) -> Evidence:
