@@ -14,8 +14,8 @@ from pathlines.attention import Softmax
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.base import MODELS, Description
+from pathlines.model.random_transformer import LimitOfChain, RandomTransformer
 from pathlines.weights.frozen import FrozenHeads, frozen
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.law import HeadLaw
@@ -127,7 +127,7 @@ def homogenized_drift(
     return HomogenizedDrift(chain, frozen(chain.law, draws, seed), corrector)
 
 
-class HomogenizedODE(Model):
+class HomogenizedODE(LimitOfChain):
     """dX/dt = D(X) in macroscopic time t = ηℓ: the regimes ODE I (``corrector="none"``) and ODE II of arXiv:2604.01978.
 
     You will see, for a mean value matrix V̄ with a positive eigenvalue, tokens gather as in self-attention. At the grid
@@ -160,15 +160,10 @@ class HomogenizedODE(Model):
         )  # fmt: skip
         self.field = homogenized_drift(chain, corrector, draws, seed)
 
-    @property
-    def chain(self) -> RandomTransformer:
+    @property  # type: ignore[misc]
+    def chain(self) -> RandomTransformer:  # type: ignore[override]
         """The chain of which this is the limit."""
         return self.field.chain
-
-    @property
-    def multiplicities(self) -> Float[Array, " n"] | None:
-        """Masses of the tokens."""
-        return self.chain.multiplicities
 
     @property
     def derived(self) -> dict[str, Any]:
@@ -178,18 +173,6 @@ class HomogenizedODE(Model):
             "averaged_heads": self.field.heads.count,
             "exact_average": self.field.heads.blocks == 0,
         }
-
-    def check(self, tokens: Any) -> None:
-        """What the chain accepts."""
-        self.chain.check(tokens)
-
-    def initial(self, tokens: Float[Array, "n c"]) -> Tokens:
-        """The tokens, with missing columns zero."""
-        return self.chain.initial(tokens)
-
-    def tokens(self, state: Tokens, t: Array) -> Tokens:
-        """The state."""
-        return state
 
     def retract(self, state: Tokens) -> Tokens:
         """N(x)."""

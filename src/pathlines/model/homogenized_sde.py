@@ -16,7 +16,7 @@ from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.homogenized_drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
 from pathlines.model.noise_connection import NoiseConnection, noise_connection
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.random_transformer import LimitOfChain, RandomTransformer
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.heads import Heads
 from pathlines.weights.law import HeadLaw
@@ -24,7 +24,7 @@ from pathlines.weights.law import HeadLaw
 FORMS = ("ito", "stratonovich")
 
 
-class HomogenizedSDE(Model):
+class HomogenizedSDE(LimitOfChain):
     """dX = D(X) dt + √(η/H) ∫ G(X, θ) W(dθ, dt) on (S^{d-1})^n, Itô and intrinsic;  G_i = P_{x_i}(B_θ - b_ρ)(x_i).
 
     The limit of a chain of step η with H heads, in macroscopic time t = ηℓ (Homogenized Transformers, arXiv:2604.01978,
@@ -81,15 +81,10 @@ class HomogenizedSDE(Model):
         self.noise_heads = positive_integer("noise_heads", noise_heads)
         self.centred = law.centred
 
-    @property
-    def chain(self) -> RandomTransformer:
+    @property  # type: ignore[misc]
+    def chain(self) -> RandomTransformer:  # type: ignore[override]
         """The chain of which this is the limit."""
         return self.field.chain
-
-    @property
-    def multiplicities(self) -> Float[Array, " n"] | None:
-        """Masses of the tokens."""
-        return self.chain.multiplicities
 
     @property
     def clocks(self) -> dict[str, float]:
@@ -103,25 +98,9 @@ class HomogenizedSDE(Model):
         own = {"time_step": float(self.time_step), "noise_heads": self.noise_heads}
         return {**self.chain.derived, **own, "averaged_heads": self.field.heads.count}
 
-    def check(self, tokens: Any) -> None:
-        """What the chain accepts."""
-        self.chain.check(tokens)
-
     def admitted(self, start: Any) -> Any:
         """What the chain admits."""
         return self.chain.admitted(start)
-
-    def initial(self, tokens: Float[Array, "n c"]) -> Tokens:
-        """The tokens, with missing columns zero."""
-        return self.chain.initial(tokens)
-
-    def tokens(self, state: Tokens, t: Array) -> Tokens:
-        """The state."""
-        return state
-
-    def spread(self, state: Tokens) -> Array | None:
-        """From the distances to the first token."""
-        return self.chain.spread(state)
 
     def layer_work(self, state: Any) -> float:
         """The matrices of the noise, and the average of the drift."""

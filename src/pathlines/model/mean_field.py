@@ -11,11 +11,11 @@ from scipy.special import ive
 
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.base import MODELS, Description
+from pathlines.model.random_transformer import LimitOfChain, RandomTransformer
 
 
-class TransportedMeasure(Model):
+class TransportedMeasure(LimitOfChain):
     """μ ← Φ_# μ,  Φ(x) = N(x + (η/H) Σ_h V_h ∫ π_h(x, y) y μ(dy)):  stochastic transport, the mean field of ``chain``.
 
     dμ = (1/2d) Δ(s_μ μ) dτ - div(μ G_μ dW) for centred Gaussian heads (Homogenized Transformers, arXiv:2604.01978): the
@@ -33,11 +33,6 @@ class TransportedMeasure(Model):
     chain: RandomTransformer
 
     @property
-    def multiplicities(self) -> Float[Array, " n"] | None:
-        """Masses of the nodes."""
-        return self.chain.multiplicities
-
-    @property
     def clocks(self) -> dict[str, float]:
         """Those of the chain."""
         return self.chain.clocks
@@ -46,22 +41,6 @@ class TransportedMeasure(Model):
     def derived(self) -> dict[str, Any]:
         """Those of the chain."""
         return self.chain.derived
-
-    def check(self, tokens: Any) -> None:
-        """Unit rows, one mass each."""
-        self.chain.check(tokens)
-
-    def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
-        """The nodes."""
-        return self.chain.initial(tokens)
-
-    def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
-        """The nodes."""
-        return state
-
-    def spread(self, state: Float[Array, "n d"]) -> Array | None:
-        """From the distances to the first node."""
-        return self.chain.spread(state)
 
     def layer_work(self, state: Any) -> float:
         """That of the chain."""

@@ -234,6 +234,33 @@ def _inverse_temperature(law: HeadLaw, beta: Any, logit_scale: Any) -> float:
     return 1.0 if beta is None else finite_number("beta", beta)
 
 
+class LimitOfChain(Model):
+    """What limits of a chain on tokens share: they start from what it starts from and show what it shows."""
+
+    chain: eqx.AbstractVar[RandomTransformer]
+
+    @property
+    def multiplicities(self) -> Float[Array, " n"] | None:
+        """Masses of the tokens."""
+        return self.chain.multiplicities
+
+    def check(self, tokens: Any) -> None:
+        """What the chain accepts."""
+        self.chain.check(tokens)
+
+    def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
+        """The tokens, with missing columns zero."""
+        return self.chain.initial(tokens)
+
+    def tokens(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
+        """The state."""
+        return state
+
+    def spread(self, state: Float[Array, "n d"]) -> Array | None:
+        """From the distances to the first token."""
+        return self.chain.spread(state)
+
+
 def _build(
     d: int = 256,
     heads: int = 1,
