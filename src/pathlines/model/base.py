@@ -104,6 +104,10 @@ class Model(eqx.Module):
         """The weights a_ij of one head, diagonal included."""
         raise FormError(f"{type(self).__name__} does not expose its attention matrix.")
 
+    def head_attentions(self, state: State, t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
+        """Attention of each head; of one more layer, drawn from ``key``, where heads are random."""
+        return self.attention_matrix(state, t)[None]
+
     def normalised_masses(self, n: int, dtype: Any) -> Float[Array, " n"]:
         """Token masses m_j = w_j / Σ w, uniform without multiplicities."""
         weights = getattr(self, "multiplicities", None)

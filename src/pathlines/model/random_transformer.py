@@ -146,6 +146,14 @@ class RandomTransformer(Model):
         heads = self.law.heads(key, self.heads, state.dtype)
         return moved(state, self.step / self.heads * self.attended(state, heads), self.update)
 
+    def head_attentions(self, state: Float[Array, "n d"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
+        """π_ik of H fresh heads."""
+        heads = self.law.heads(key, self.heads, state.dtype)
+        queries = jnp.einsum("hpd,nd->hnp", self.beta * heads.query, state)
+        keys = state if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, state)
+        masses = self.normalised_masses(state.shape[0], state.dtype)
+        return Softmax().normalise(queries @ jnp.swapaxes(keys, -1, -2), masses)[0]
+
     def attended(self, x: Float[Array, "n d"], heads: Any) -> Float[Array, "n d"]:
         """Σ_h V_h m_h(x_i) for given heads."""
         masses = self.normalised_masses(x.shape[0], x.dtype)

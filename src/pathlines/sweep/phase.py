@@ -119,8 +119,10 @@ def _part(sweep: _Sweep, betas: np.ndarray, times: np.ndarray, store: Store | No
     if kept is not None:
         return kept
     fraction = _merged_fractions(sweep, betas, times)
-    error = fraction.std(axis=1, ddof=1) / np.sqrt(sweep.samples)
-    variables = {"p": (("beta", "time"), fraction.mean(axis=1)), "se": (("beta", "time"), error)}
+    mean = fraction.mean(axis=1, dtype=float)
+    square = np.einsum("brt,brt->bt", fraction, fraction, dtype=float) / sweep.samples
+    error = np.sqrt(np.maximum(square - mean**2, 0) / (sweep.samples - 1))
+    variables = {"p": (("beta", "time"), mean), "se": (("beta", "time"), error)}
     part = xr.Dataset(variables, coords={"beta": betas, "time": times})
     if store is not None:
         store.put(name, part)
@@ -128,10 +130,17 @@ def _part(sweep: _Sweep, betas: np.ndarray, times: np.ndarray, store: Store | No
 
 
 def _merged_fractions(sweep: _Sweep, betas: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """(β, sample, time) fractions of merged pairs; lane groups of one β run on all cores."""
+    """(β, sample, time) fractions of merged pairs, on all cores."""
+    grid = jnp.asarray(times, sweep.dtype)
+    if sweep.d >= sweep.n and native_serves(sweep.dtype):
+        return np.asarray(_native(sweep, jnp.asarray(betas, sweep.dtype), grid))
+    return _in_lanes(sweep, betas, grid)
+
+
+def _in_lanes(sweep: _Sweep, betas: np.ndarray, grid: Float[Array, " t"]) -> np.ndarray:
+    """Groups of samples side by side; equal β means similar steps, so few lanes wait."""
     groups = -(-sweep.samples // LANES)
     jobs = [(b, g) for b in range(len(betas)) for g in range(groups)]
-    grid = jnp.asarray(times, sweep.dtype)
 
     def work(job: tuple[int, int]) -> np.ndarray:
         beta = jnp.asarray(betas[job[0]], sweep.dtype)
@@ -139,24 +148,22 @@ def _merged_fractions(sweep: _Sweep, betas: np.ndarray, times: np.ndarray) -> np
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         blocks = list(pool.map(work, jobs))
-    shaped = np.stack(blocks).reshape(len(betas), groups * LANES, len(times))
-    return shaped[:, : sweep.samples].astype(float)
+    shaped = np.stack(blocks).reshape(len(betas), groups * LANES, len(grid))
+    return shaped[:, : sweep.samples]
 
 
 @eqx.filter_jit
 def _lane_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid: Float[Array, " t"]) -> Array:
-    """Samples side by side; equal β means similar steps, so few lanes wait. Natively, none does."""
-    if sweep.d >= sweep.n and native_serves(sweep.dtype):
-        return _native_group(sweep, beta, samples, grid)
     return jax.vmap(lambda r: _sample(sweep, beta, r, grid))(samples)
 
 
-def _native_group(sweep: _Sweep, beta: Array, samples: Int[Array, " lanes"], grid: Float[Array, " t"]) -> Array:
+@eqx.filter_jit
+def _native(sweep: _Sweep, betas: Float[Array, " b"], grid: Float[Array, " t"]) -> Float[Array, "b r t"]:
     """The same trajectories as ``_sample`` in the Gram closure, each followed to its end by compiled C++."""
     method = METHODS["rk45"]
     assert isinstance(method, RungeKutta)
     return native_merging(
-        jax.vmap(lambda r: pair_deficits(_start(sweep, r)))(samples), beta, grid,
+        jax.vmap(lambda r: pair_deficits(_start(sweep, r)))(jnp.arange(sweep.samples)), betas, grid,
         (method.a, method.b, method.estimates[0]), softmax=sweep.kind == "sa", rtol=sweep.rtol,
         atol=_gram_floor(sweep), delta=sweep.delta, first_step=FIRST_STEP, most_steps=MOST_STEPS,
         error_order=method.error_order,

@@ -7,6 +7,7 @@
 // the step. The arithmetic of a step stays in the first level of the cache for n up to about 40.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -37,7 +38,7 @@ struct System {
   std::vector<T> mass, weights, product;
 
   System(int64_t n_, T beta_, bool softmax_)
-      : n(n_), rows(padded(n_, kRows)), width(padded(n_, 2 * Lanes<T>::width)), beta(beta_), softmax(softmax_) {
+      : n(n_), rows(std::max(padded(n_, kRows), padded(n_, Lanes<T>::width))), width(padded(n_, 2 * Lanes<T>::width)), beta(beta_), softmax(softmax_) {
     mass.assign(width, 0);
     std::fill(mass.begin(), mass.begin() + n, softmax ? T(1) : std::exp(beta) / n);
     weights.assign(rows * width, 0);
@@ -58,7 +59,7 @@ struct System {
       const T scale = 1 / total<T>(sum);
       for (int64_t j = 0; j < width; j += W) save<T>(&w[i * width + j], load<T>(&w[i * width + j]) * scale);
     }
-    for (int64_t i = 0; i < rows; i += kRows)
+    for (int64_t i = 0; i < n; i += kRows)
       for (int64_t j = 0; j < width; j += 2 * W)
         tile<T, 2>(&w[i * width], width, u + j, width, &product[i * width + j], width, n, false);
     for (int64_t i = 0; i < n; ++i) {
@@ -73,13 +74,56 @@ struct System {
         save<T>(&product[i * width + j], own + (sum - own) * x - load<T>(&product[i * width + j]));
       }
     }
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j <= i; ++j) {
-        const T rate = u[i * width + j] == 0 ? 0 : -(product[i * width + j] + product[j * width + i]);
-        du[i * width + j] = du[j * width + i] = rate;
+    for (int64_t i = 0; i < n; i += W)
+      for (int64_t j = 0; j < n; j += W) {
+        Vec<T> turned[W];
+#pragma GCC unroll 16
+        for (int64_t r = 0; r < W; ++r) turned[r] = load<T>(&product[(j + r) * width + i]);
+        transpose<T>(turned);
+#pragma GCC unroll 16
+        for (int64_t r = 0; r < W; ++r) {
+          const int64_t m = (i + r) * width + j;
+          Vec<T> rate = -(load<T>(&product[m]) + turned[r]);
+          save<T>(du + m, load<T>(u + m) == 0 ? rate * 0 : rate);
+        }
       }
   }
 };
+
+// sum_i step c_i k_i over the stages with c_i != 0.
+template <typename T>
+struct Terms {
+  int64_t count;
+  T factors[kMostStages + 1];
+  const T* slopes[kMostStages + 1];
+
+  void choose(const double* weights, int64_t used, T step, T* const* k) {
+    count = 0;
+    for (int64_t i = 0; i < used; ++i) {
+      if (weights[i] == 0) continue;
+      factors[count] = step * static_cast<T>(weights[i]);
+      slopes[count++] = k[i];
+    }
+  }
+
+  Vec<T> sum(int64_t m) const {
+    Vec<T> x = factors[0] * load<T>(slopes[0] + m);
+    for (int64_t i = 1; i < count; ++i) x += factors[i] * load<T>(slopes[i] + m);
+    return x;
+  }
+};
+
+template <typename T>
+T greatest(const std::vector<T>& x) {
+  Vec<T> most = {};
+  for (size_t m = 0; m < x.size(); m += Lanes<T>::width) {
+    Vec<T> here = load<T>(&x[m]);
+    most = here > most ? here : most;
+  }
+  T result = 0;
+  for (int i = 0; i < Lanes<T>::width; ++i) result = std::max(result, most[i]);
+  return result;
+}
 
 // The bin of the grid in which the cubic Hermite interpolant of ln u crosses the level, by Newton from the chord.
 template <typename T>
@@ -116,12 +160,11 @@ void follow(const T* start, int64_t n, T beta, const Rules& rules, const T* grid
   T t = 0, h = rules.first_step;
   bool failed = false;
   system.drift(u.data(), k[0]);
+  Terms<T> terms;
   auto combine = [&](const double* weights, int64_t used, T step, T* to) {
+    terms.choose(weights, used, step, k);
     for (int64_t m = 0; m < n * width; m += W) {
-      Vec<T> sum = {};
-      for (int64_t i = 0; i < used; ++i)
-        if (weights[i] != 0) sum += static_cast<T>(weights[i]) * load<T>(k[i] + m);
-      Vec<T> x = load<T>(&u[m]) + step * sum;
+      Vec<T> x = load<T>(&u[m]) + terms.sum(m);
       save<T>(to + m, x > 0 ? x : x * 0);
     }
   };
@@ -135,14 +178,12 @@ void follow(const T* start, int64_t n, T beta, const Rules& rules, const T* grid
     }
     combine(rules.b, rules.stages, step, y.data());
     system.drift(y.data(), k[rules.stages]);
-    const T slack = 32 * eps * std::max(*std::max_element(u.begin(), u.end()), *std::max_element(y.begin(), y.end()));
+    const T slack = 32 * eps * std::max(greatest<T>(u), greatest<T>(y));
     Vec<T> squares = {};
+    terms.choose(rules.e, rules.stages + 1, step, k);
     for (int64_t m = 0; m < n * width; m += W) {
-      Vec<T> error = {};
-      for (int64_t i = 0; i <= rules.stages; ++i)
-        if (rules.e[i] != 0) error += static_cast<T>(rules.e[i]) * load<T>(k[i] + m);
       Vec<T> a = load<T>(&u[m]), b = load<T>(&y[m]);
-      Vec<T> ratio = step * error / (T(rules.atol) + T(rules.rtol) * (a > b ? a : b) + slack);
+      Vec<T> ratio = terms.sum(m) / (T(rules.atol) + slack + T(rules.rtol) * (a > b ? a : b));
       squares += ratio * ratio;
     }
     T ratio = std::sqrt(total<T>(squares) / (n * n));
@@ -184,20 +225,21 @@ ffi::Error merging(bool softmax, double rtol, double atol, double delta, double 
                    int64_t error_order, ffi::Span<const double> a, ffi::Span<const double> b,
                    ffi::Span<const double> e, ffi::Buffer<D> start, ffi::Buffer<D> beta, ffi::Buffer<D> grid,
                    ffi::ResultBuffer<D> share) {
-  const int64_t batch = start.dimensions()[0], n = start.dimensions()[1], count = grid.dimensions()[0];
+  const int64_t starts = start.dimensions()[0], n = start.dimensions()[1], count = grid.dimensions()[0];
+  const int64_t runs = starts * beta.dimensions()[0];
   const int64_t stages = b.size();
   if (stages > kMostStages) return ffi::Error::InvalidArgument("too many stages");
   const Rules rules{stages, most_steps, a.begin(), b.begin(), e.begin(), rtol, atol, delta, first_step, error_order,
                     softmax};
-  auto run = [&](int64_t from, int64_t step) {
-    for (int64_t i = from; i < batch; i += step)
-      follow<T>(start.typed_data() + i * n * n, n, beta.typed_data()[0], rules, grid.typed_data(), count,
-                share->typed_data() + i * count);
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    for (int64_t i = next++; i < runs; i = next++)
+      follow<T>(start.typed_data() + i % starts * n * n, n, beta.typed_data()[i / starts], rules, grid.typed_data(),
+                count, share->typed_data() + i * count);
   };
   std::vector<std::thread> others;
-  const int64_t threads = std::min(cores(), batch);
-  for (int64_t t = 1; t < threads; ++t) others.emplace_back(run, t, threads);
-  run(0, threads);
+  for (int64_t t = 1; t < std::min(cores(), runs); ++t) others.emplace_back(work);
+  work();
   for (auto& thread : others) thread.join();
   return ffi::Error::Success();
 }

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 
 def native_merging(
-    starts: Float[Array, "runs n n"],
-    beta: Float[Array, ""],
+    starts: Float[Array, "r n n"],
+    betas: Float[Array, " b"],
     grid: Float[Array, " t"],
     tableau: tuple[np.ndarray, np.ndarray, np.ndarray],
     *,
@@ -20,17 +20,17 @@ def native_merging(
     first_step: float,
     most_steps: int,
     error_order: int,
-) -> Float[Array, "runs t"]:
-    """Fractions of the pairs with u_ij ≤ δ at the times of an even ``grid``, from deficits ``starts``.
+) -> Float[Array, "b r t"]:
+    """Fractions of the pairs with u_ij ≤ δ at the times of an even ``grid``: each β from each of the deficits ``starts``.
 
     The same steps as the engine's, from the tableau (a, b, e) of a pair whose last stage is the next step's first.
-    Cost O(n³) a stage, O(n²) memory; NaN after the time at which a run was given up.
+    Cost O(n³) a stage, O(n²) memory, all cores; NaN after the time at which a run was given up.
     """
     a, b, e = (np.ascontiguousarray(x, np.float64).ravel() for x in tableau)
-    out = jax.ShapeDtypeStruct((starts.shape[0], grid.shape[0]), starts.dtype)
+    out = jax.ShapeDtypeStruct((betas.shape[0], starts.shape[0], grid.shape[0]), starts.dtype)
     call = jax.ffi.ffi_call(f"pathlines_merging_{starts.dtype.name}", out)
     result: Array = call(
-        starts, beta, grid, softmax=softmax, rtol=rtol, atol=atol, delta=delta, first_step=first_step,
+        starts, betas, grid, softmax=softmax, rtol=rtol, atol=atol, delta=delta, first_step=first_step,
         most_steps=np.int64(most_steps), error_order=np.int64(error_order), a=a, b=b, e=e,
     )  # fmt: skip
     return result

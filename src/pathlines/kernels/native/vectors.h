@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -31,7 +32,7 @@ struct Lanes<float> {
   static constexpr float magic = 12582912.0f, log2e = 1.44269504088896341f;
   static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   static constexpr float lowest = -87.0f, highest = 88.0f;
-  static constexpr int bias = 127, shift = 23, terms = 8;
+  static constexpr int shift = 23, terms = 7;
 };
 
 template <>
@@ -43,7 +44,7 @@ struct Lanes<double> {
   static constexpr double magic = 6755399441055744.0, log2e = 1.44269504088896340736;
   static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
   static constexpr double lowest = -708.0, highest = 709.0;
-  static constexpr int bias = 1023, shift = 52, terms = 14;
+  static constexpr int shift = 52, terms = 12;
 };
 
 template <typename T>
@@ -60,34 +61,57 @@ inline void save(T* at, Vec<T> x) {
 }
 
 template <typename T>
-struct InverseFactorials {
+constexpr Vec<T> all(T x) {
+  return Vec<T>{} + x;
+}
+
+// e^r on |r| <= a = ln(2)/2: the Taylor series, from whose end multiples of Chebyshev polynomials T_m(r/a) are taken
+// until Lanes<T>::terms coefficients remain; what is left out is below half a unit of rounding.
+template <typename T>
+struct EconomisedExponential {
   T at[Lanes<T>::terms];
-  constexpr InverseFactorials() : at() {
-    double value = 1;
-    for (int i = 0; i < Lanes<T>::terms; ++i) {
-      if (i > 1) value /= i;
-      at[i] = static_cast<T>(value);
+  constexpr EconomisedExponential() : at() {
+    constexpr int most = 20;
+    constexpr double a = 0.34657359027997264;
+    double c[most] = {1};
+    for (int i = 1; i < most; ++i) c[i] = c[i - 1] / i;
+    for (int m = most - 1; m >= Lanes<T>::terms; --m) {
+      double before[most] = {1}, cheb[most] = {0, 1};
+      for (int k = 2; k <= m; ++k) {
+        double next[most] = {};
+        for (int i = 0; i < k; ++i) next[i + 1] += 2 * cheb[i];
+        for (int i = 0; i < most; ++i) {
+          next[i] -= before[i];
+          before[i] = cheb[i];
+          cheb[i] = next[i];
+        }
+      }
+      double scale = c[m] / cheb[m];
+      for (int i = 0; i < m; ++i) {
+        double power = 1;
+        for (int k = i; k < m; ++k) power *= a;
+        c[i] -= scale * cheb[i] * power;
+      }
     }
+    for (int i = 0; i < Lanes<T>::terms; ++i) at[i] = static_cast<T>(c[i]);
   }
 };
 
-// e^x = 2^k e^r, |r| <= ln(2)/2, Taylor to rounding; a NaN stays a NaN.
+// e^x = 2^k e^r, |r| <= ln(2)/2; a NaN stays a NaN. Adding k to the exponent's bits multiplies by 2^k.
 template <typename T>
 inline Vec<T> exponential(Vec<T> x) {
   using L = Lanes<T>;
-  x = x < L::lowest ? x * 0 + L::lowest : x;
-  x = x > L::highest ? x * 0 + L::highest : x;
+  using I = typename L::Integers;
+  x = all<T>(L::lowest) > x ? all<T>(L::lowest) : x;
+  x = all<T>(L::highest) < x ? all<T>(L::highest) : x;
   Vec<T> biased = x * L::log2e + L::magic;
   Vec<T> k = biased - L::magic;
   Vec<T> r = (x - k * L::ln2_high) - k * L::ln2_low;
-  constexpr InverseFactorials<T> taylor;
-  Vec<T> sum = r * 0 + taylor.at[L::terms - 1];
+  constexpr EconomisedExponential<T> series;
+  Vec<T> sum = all<T>(series.at[L::terms - 1]);
 #pragma GCC unroll 16
-  for (int i = L::terms - 2; i >= 0; --i) sum = sum * r + taylor.at[i];
-  typename L::Integers bits = reinterpret_cast<typename L::Integers>(biased);
-  Vec<T> start = r * 0 + L::magic;
-  bits = (bits - reinterpret_cast<typename L::Integers>(start) + L::bias) << L::shift;
-  return sum * reinterpret_cast<Vec<T>>(bits);
+  for (int i = L::terms - 2; i >= 0; --i) sum = sum * r + series.at[i];
+  return reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum) + (reinterpret_cast<I>(biased) << L::shift));
 }
 
 template <typename T>
@@ -129,6 +153,26 @@ inline void tile(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < N; ++v) save<T>(c + r * ldc + v * W, sums[r][v]);
+}
+
+template <typename T, int S, int... L>
+inline void exchange(Vec<T>& a, Vec<T>& b, std::integer_sequence<int, L...>) {
+  constexpr int W = Lanes<T>::width;
+  Vec<T> low = __builtin_shufflevector(a, b, (L & S ? L - S + W : L)...);
+  b = __builtin_shufflevector(a, b, (L & S ? L + W : L + S)...);
+  a = low;
+}
+
+// The transpose of a square of W by W numbers, W lanes of a vector, by exchanges of blocks of side 1, 2, 4, ...
+template <typename T, int S = 1>
+inline void transpose(Vec<T>* x) {
+  constexpr int W = Lanes<T>::width;
+  if constexpr (S < W) {
+#pragma GCC unroll 16
+    for (int r = 0; r < W; ++r)
+      if (!(r & S)) exchange<T, S>(x[r], x[r + S], std::make_integer_sequence<int, W>());
+    transpose<T, 2 * S>(x);
+  }
 }
 
 // Asking the system costs more than a small system of tokens does.

@@ -68,6 +68,10 @@ class GramSampler(Model):
         wide = jnp.pad(state, ((0, 0), (0, n)))
         return Sphere(n).retract(reduced(moved(wide, jnp.concatenate([inside, beyond], axis=1), self.stack.update)))
 
+    def head_attentions(self, state: Float[Array, "n n"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
+        """Π_h of fresh heads."""
+        return self.stack.fresh_attention(key, state, state)
+
     def layer_work(self, state: Any) -> float:
         """Attention of all heads and a few n × n matrices."""
         return float(state.shape[0] ** 2 * (3 * self.stack.heads + 6))

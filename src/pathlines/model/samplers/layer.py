@@ -7,7 +7,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.attention import Softmax
 from pathlines.domain.chi import bartlett_counts, bartlett_from
@@ -71,6 +71,12 @@ class GaussianLayer(eqx.Module):
             logits = logits + self.beta * x @ _times(self.score_mean.T, x)
         masses = jnp.full(n, 1.0 / n, factor.dtype) if self.multiplicities is None else self.multiplicities
         return Softmax().normalise(logits, masses)[0]
+
+    def fresh_attention(
+        self, key: PRNGKeyArray, factor: Float[Array, "n r"], x: Float[Array, "n q"]
+    ) -> Float[Array, "h n n"]:
+        """Π_h of heads drawn from ``key`` alone."""
+        return self.attention(Draws(key, *self.counts, factor.dtype), factor, x)
 
     def _core(self, draws: Draws) -> Float[Array, "h r r"]:
         """β E W' Wᵀ Eᵀ for the orthonormal frame E of the factor, X = F E; row = query."""

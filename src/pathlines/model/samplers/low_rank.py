@@ -51,6 +51,10 @@ class LowRankSampler(Model):
         noise = self.stack.noise_factor(attention, factor) @ draws.normal(columns, self.d)
         return moved(state, noise + self.stack.mean_increment(attention, state), self.stack.update)
 
+    def head_attentions(self, state: Float[Array, "n d"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
+        """Π_h of fresh heads."""
+        return self.stack.fresh_attention(key, reduced(state), state)
+
     def layer_work(self, state: Any) -> float:
         """Attention of all heads, increments."""
         n, d = state.shape

@@ -53,6 +53,11 @@ class UniformSampler(Model):
             shift = shift + (self.value_mean * mean if self.value_mean.ndim == 0 else self.value_mean @ mean)
         return moved(state, jnp.broadcast_to(self.step * shift, state.shape), self.update)
 
+    def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
+        """Uniform, for every head."""
+        n = state.shape[0]
+        return jnp.broadcast_to(self.normalised_masses(n, state.dtype), (n, n))
+
     def layer_work(self, state: Any) -> float:
         """A few copies of the tokens."""
         return 4.0 * state.shape[0] * self.d
