@@ -148,21 +148,22 @@ class RandomTransformer(Model):
 
     def head_attentions(self, state: Float[Array, "n d"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
         """π_ik of H fresh heads."""
-        heads = self.law.heads(key, self.heads, state.dtype)
-        queries = jnp.einsum("hpd,nd->hnp", self.beta * heads.query, state)
-        keys = state if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, state)
+        query, key_rows = self._queries_and_keys(state, self.law.heads(key, self.heads, state.dtype))
         masses = self.normalised_masses(state.shape[0], state.dtype)
-        return Softmax().normalise(queries @ jnp.swapaxes(keys, -1, -2), masses)[0]
+        return Softmax().normalise(query @ jnp.swapaxes(key_rows, -1, -2), masses)[0]
+
+    def _queries_and_keys(self, x: Float[Array, "n d"], heads: Any) -> tuple[Array, Array]:
+        query = jnp.einsum("hpd,nd->hnp", self.beta * heads.query, x)
+        return query, x if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, x)
 
     def attended(self, x: Float[Array, "n d"], heads: Any) -> Float[Array, "n d"]:
         """Σ_h V_h m_h(x_i) for given heads."""
         masses = self.normalised_masses(x.shape[0], x.dtype)
-        query = jnp.einsum("hpd,nd->hnp", self.beta * heads.query, x)
-        key = None if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, x)
+        query, key = self._queries_and_keys(x, heads)
         value = jnp.einsum("hed,nd->hne", heads.value, x)
-        axes = (0, None if key is None else 0, 0)
+        axes = (0, None if heads.key is None else 0, 0)
         one = lambda q, k, v: attend(Softmax(), q, k, v, masses)[0]  # noqa: E731
-        return jnp.sum(jax.vmap(one, in_axes=axes)(query, x if key is None else key, value), axis=0)
+        return jnp.sum(jax.vmap(one, in_axes=axes)(query, key, value), axis=0)
 
     def layer_work(self, state: Any) -> float:
         """The matrices of all heads."""

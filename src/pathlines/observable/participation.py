@@ -11,7 +11,7 @@ from pathlines.model.base import Snapshot
 
 
 def _coincidences(snapshot: Snapshot, seed: int) -> Float[Array, "n n"]:
-    """Σ_k π_ik π_jk, averaged over the heads of one layer; random heads are new ones, fixed by the seed and the time."""
+    """Σ_k π_ik π_jk, a mean over the heads of a layer; random heads are new ones, fixed by seed and time."""
     moment = jax.lax.bitcast_convert_type(snapshot.time.astype("float32"), jnp.uint32)
     key = jax.random.fold_in(jax.random.key(seed), moment)
     attention = snapshot.model.head_attentions(snapshot.state, snapshot.time, key)

@@ -21,7 +21,7 @@ def native_merging(
     most_steps: int,
     error_order: int,
 ) -> Float[Array, "b r t"]:
-    """Fractions of the pairs with u_ij ≤ δ at the times of an even ``grid``: each β from each of the deficits ``starts``.
+    """Fractions of the pairs with u_ij ≤ δ at the times of an even ``grid``: each β from each of ``starts``.
 
     The same steps as the engine's, from the tableau (a, b, e) of a pair whose last stage is the next step's first.
     Cost O(n³) a stage, O(n²) memory, all cores; NaN after the time at which a run was given up.
