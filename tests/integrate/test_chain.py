@@ -95,7 +95,7 @@ def test_gram_starts():
         np.testing.assert_allclose(run["overlaps"].values[0], gram, atol=1e-13)
         assert run["mean_norm"].item() == pytest.approx(np.sqrt(0.55))
     ambient = run_of(SHARP, gram, record=("tokens", "overlaps"), depth=0, every=1)
-    assert ambient["tokens"].shape == (1, 4, 9) and ambient.forms[0].name == "low-rank"
+    assert ambient["tokens"].shape == (1, 4, 9) and ambient.forms[0].name in ("naive", "low-rank")
     np.testing.assert_allclose(ambient["overlaps"].values[0], gram, atol=1e-14)
 
 

@@ -10,7 +10,6 @@ import pytest
 import scipy.stats as st
 
 from pathlines.domain import Sphere
-from pathlines.domain.draws import Draws
 from pathlines.domain.span import reduced
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import chain
@@ -252,7 +251,7 @@ def test_logits_agree_in_law(n, law):
     contrast = lambda logits: (logits - logits[:, :1])[:, 1:].ravel()  # noqa: E731
 
     def fast(key):
-        return contrast(jnp.log(layer.attention(Draws(key, *layer.counts), reduced(x), x)[0]))
+        return contrast(jnp.log(layer.fresh_attention(key, reduced(x), x)[0]))
 
     def drawn(key):
         heads = law.heads(key, 1)

@@ -18,7 +18,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.domain import Sphere
-from pathlines.domain.draws import Draws
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.homogenized.attended import small_b_attention
 from pathlines.limit.homogenized.participation import participation
@@ -33,7 +32,7 @@ def _batch_means(
     """The mean of Π M Πᵀ over the heads of one layer, for each key."""
 
     def one(key: PRNGKeyArray) -> Float[Array, "n n"]:
-        weights = layer.attention(Draws(key, *layer.counts, factor.dtype), factor, factor)
+        weights = layer.fresh_attention(key, factor, factor)
         return jnp.einsum("hik,kl,hjl->ij", weights, middle, weights) / layer.heads
 
     return jax.lax.map(one, keys)

@@ -23,10 +23,7 @@ import jax
 from pathlines.foundation.errors import PathlinesWarning
 
 FOLDER = Path(__file__).parent
-SOURCES = ("attend.cpp", "merging.cpp")
-HEADERS = ("vectors.h",)
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
-TARGETS = ("attend_float32", "attend_float64", "merging_float32", "merging_float64")
 
 
 @cache
@@ -39,8 +36,8 @@ def native_library() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.cdll.LoadLibrary(str(_compiled()))
-        for target in TARGETS:
-            jax.ffi.register_ffi_target(f"pathlines_{target}", jax.ffi.pycapsule(getattr(library, target)), "cpu")
+        for name in (f"{source.stem}_{kind}" for source in _sources() for kind in ("float32", "float64")):
+            jax.ffi.register_ffi_target(f"pathlines_{name}", jax.ffi.pycapsule(getattr(library, name)), "cpu")
     except (OSError, subprocess.SubprocessError) as error:
         reason = " ".join(str(error).split())[:160]
         text = f"Native kernels are not available ({reason}); the portable ones give the same answers, more slowly."
@@ -49,9 +46,15 @@ def native_library() -> ctypes.CDLL | None:
     return library
 
 
+def _sources() -> list[Path]:
+    """One file an operation: ``name.cpp`` exports name_float32 and name_float64."""
+    return sorted(FOLDER.glob("*.cpp"))
+
+
 def _compiled() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native"
-    parts = (*((FOLDER / f).read_text() for f in (*SOURCES, *HEADERS)), " ".join(FLAGS), jax.__version__, _processor())
+    texts = [f.read_text() for f in (*_sources(), *sorted(FOLDER.glob("*.h")))]
+    parts = (*texts, " ".join(FLAGS), jax.__version__, _processor())
     path = folder / f"kernels-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
     if path.exists():
         return path
@@ -63,8 +66,7 @@ def _compiled() -> Path:
         print("Compiling the native kernels (once, about ten seconds).", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         output = Path(scratch) / path.name
-        sources = [str(FOLDER / f) for f in SOURCES]
-        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), *sources, "-o", str(output)]
+        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), *map(str, _sources()), "-o", str(output)]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
         output.replace(path)
     return path

@@ -7,12 +7,12 @@
 // the step. The arithmetic of a step stays in the first level of the cache for n up to about 40.
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "parallel.h"
 #include "vectors.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -221,32 +221,27 @@ void follow(const T* start, int64_t n, T beta, const Rules& rules, const T* grid
 }
 
 template <typename T, ffi::DataType D>
-ffi::Error merging(bool softmax, double rtol, double atol, double delta, double first_step, int64_t most_steps,
+ffi::Error merging(ffi::ThreadPool pool, bool softmax, double rtol, double atol, double delta, double first_step, int64_t most_steps,
                    int64_t error_order, ffi::Span<const double> a, ffi::Span<const double> b,
                    ffi::Span<const double> e, ffi::Buffer<D> start, ffi::Buffer<D> beta, ffi::Buffer<D> grid,
-                   ffi::ResultBuffer<D> share) {
+                   ffi::ResultBuffer<D> fractions) {
   const int64_t starts = start.dimensions()[0], n = start.dimensions()[1], count = grid.dimensions()[0];
   const int64_t runs = starts * beta.dimensions()[0];
   const int64_t stages = b.size();
   if (stages > kMostStages) return ffi::Error::InvalidArgument("too many stages");
   const Rules rules{stages, most_steps, a.begin(), b.begin(), e.begin(), rtol, atol, delta, first_step, error_order,
                     softmax};
-  std::atomic<int64_t> next{0};
-  auto work = [&] {
-    for (int64_t i = next++; i < runs; i = next++)
-      follow<T>(start.typed_data() + i % starts * n * n, n, beta.typed_data()[i / starts], rules, grid.typed_data(),
-                count, share->typed_data() + i * count);
-  };
-  std::vector<std::thread> others;
-  for (int64_t t = 1; t < std::min(cores(), runs); ++t) others.emplace_back(work);
-  work();
-  for (auto& thread : others) thread.join();
+  share(pool, runs, [&](int64_t i) {
+    follow<T>(start.typed_data() + i % starts * n * n, n, beta.typed_data()[i / starts], rules, grid.typed_data(),
+              count, fractions->typed_data() + i * count);
+  });
   return ffi::Error::Success();
 }
 
 template <ffi::DataType D>
 auto binding() {
   return ffi::Ffi::Bind()
+      .template Ctx<ffi::ThreadPool>()
       .template Attr<bool>("softmax")
       .template Attr<double>("rtol")
       .template Attr<double>("atol")

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
 #include <utility>
 
 namespace {
@@ -44,7 +46,7 @@ struct Lanes<double> {
   static constexpr double magic = 6755399441055744.0, log2e = 1.44269504088896340736;
   static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
   static constexpr double lowest = -708.0, highest = 709.0;
-  static constexpr int shift = 52, terms = 12;
+  static constexpr int shift = 52, terms = 11;
 };
 
 template <typename T>
@@ -60,17 +62,26 @@ inline void save(T* at, Vec<T> x) {
   *reinterpret_cast<typename Lanes<T>::Stored*>(at) = x;
 }
 
+// One load that serves several products: left alone, the compiler loads the number again for each.
+template <typename T>
+inline void in_register(Vec<T>& x) {
+#if defined(__AVX__)
+  asm("" : "+x"(x));
+#endif
+}
+
 template <typename T>
 constexpr Vec<T> all(T x) {
   return Vec<T>{} + x;
 }
 
 // e^r on |r| <= a = ln(2)/2: the Taylor series, from whose end multiples of Chebyshev polynomials T_m(r/a) are taken
-// until Lanes<T>::terms coefficients remain; what is left out is below half a unit of rounding.
+// until Lanes<T>::terms coefficients remain; what is left out is below one unit of rounding. With `binary`, of 2^r on
+// |r| <= 1/2.
 template <typename T>
 struct EconomisedExponential {
   T at[Lanes<T>::terms];
-  constexpr EconomisedExponential() : at() {
+  constexpr explicit EconomisedExponential(bool binary = false) : at() {
     constexpr int most = 20;
     constexpr double a = 0.34657359027997264;
     double c[most] = {1};
@@ -93,25 +104,76 @@ struct EconomisedExponential {
         c[i] -= scale * cheb[i] * power;
       }
     }
-    for (int i = 0; i < Lanes<T>::terms; ++i) at[i] = static_cast<T>(c[i]);
+    double scale = 1;
+    for (int i = 0; i < Lanes<T>::terms; ++i) {
+      at[i] = static_cast<T>(c[i] * scale);
+      if (binary) scale *= 2 * a;
+    }
   }
 };
 
-// e^x = 2^k e^r, |r| <= ln(2)/2; a NaN stays a NaN. Adding k to the exponent's bits multiplies by 2^k.
+// max(x, least) and min(x, most), one instruction each; a NaN in x stays.
+template <typename T>
+inline Vec<T> at_least(Vec<T> x, Vec<T> least) {
+#if defined(__AVX__) && !defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm256_max_ps(least, x);
+  else return _mm256_max_pd(least, x);
+#else
+  return least > x ? least : x;
+#endif
+}
+
+template <typename T>
+inline Vec<T> at_most(Vec<T> x, Vec<T> most) {
+#if defined(__AVX__) && !defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm256_min_ps(most, x);
+  else return _mm256_min_pd(most, x);
+#else
+  return most < x ? most : x;
+#endif
+}
+
+// e^x = 2^k e^r, |r| <= ln(2)/2; a NaN stays a NaN. k added to the exponent's bits multiplies by 2^k.
 template <typename T>
 inline Vec<T> exponential(Vec<T> x) {
   using L = Lanes<T>;
   using I = typename L::Integers;
-  x = all<T>(L::lowest) > x ? all<T>(L::lowest) : x;
-  x = all<T>(L::highest) < x ? all<T>(L::highest) : x;
+  constexpr EconomisedExponential<T> series;
+  x = at_most<T>(at_least<T>(x, all<T>(L::lowest)), all<T>(L::highest));
   Vec<T> biased = x * L::log2e + L::magic;
   Vec<T> k = biased - L::magic;
   Vec<T> r = (x - k * L::ln2_high) - k * L::ln2_low;
-  constexpr EconomisedExponential<T> series;
   Vec<T> sum = all<T>(series.at[L::terms - 1]);
 #pragma GCC unroll 16
   for (int i = L::terms - 2; i >= 0; --i) sum = sum * r + series.at[i];
   return reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum) + (reinterpret_cast<I>(biased) << L::shift));
+}
+
+// 2^x in place, for K vectors of numbers below about 1 (-1/0 included): scores scaled by log2(e) need no reduction by
+// ln(2), and a coefficient that is loaded once serves all K.
+template <typename T, int K>
+inline void powers_of_two(Vec<T>* x) {
+  using L = Lanes<T>;
+  using I = typename L::Integers;
+  constexpr EconomisedExponential<T> series(true);
+  Vec<T> biased[K], sum[K];
+#pragma GCC unroll 4
+  for (int k = 0; k < K; ++k) {
+    x[k] = at_least<T>(x[k], all<T>(L::lowest * L::log2e));
+    biased[k] = x[k] + L::magic;
+    x[k] = x[k] - (biased[k] - L::magic);
+    sum[k] = all<T>(series.at[L::terms - 1]);
+  }
+#pragma GCC unroll 16
+  for (int i = L::terms - 2; i >= 0; --i) {
+    Vec<T> c = all<T>(series.at[i]);
+    if (K > 1) in_register<T>(c);
+#pragma GCC unroll 4
+    for (int k = 0; k < K; ++k) sum[k] = sum[k] * x[k] + c;
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < K; ++k)
+    x[k] = reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum[k]) + (reinterpret_cast<I>(biased[k]) << L::shift));
 }
 
 template <typename T>
@@ -121,9 +183,10 @@ inline T total(Vec<T> x) {
   return sum;
 }
 
-// c[r][0..N) (+)= sum_k a[r][k] b[k][0..N) for kRows rows, N vectors wide.
+// c[r][0..N) (+)= sum_k a[r][k] b[k][0..N) for kRows rows, N vectors wide. Inlined into a larger function its sums do not
+// all stay in registers.
 template <typename T, int N>
-inline void tile(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t inner, bool add) {
+__attribute__((noinline)) void tile(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t inner, bool add) {
   constexpr int W = Lanes<T>::width;
   Vec<T> sums[kRows][N];
 #pragma GCC unroll 8
@@ -138,9 +201,7 @@ inline void tile(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t
 #pragma GCC unroll 8
     for (int v = 0; v < N; ++v) {
       row[v] = load<T>(b + k * ldb + v * W);
-#if defined(__AVX__)
-      asm("" : "+x"(row[v]));  // one load serves all rows: left alone, the compiler loads it again for each
-#endif
+      in_register<T>(row[v]);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -173,12 +234,6 @@ inline void transpose(Vec<T>* x) {
       if (!(r & S)) exchange<T, S>(x[r], x[r + S], std::make_integer_sequence<int, W>());
     transpose<T, 2 * S>(x);
   }
-}
-
-// Asking the system costs more than a small system of tokens does.
-inline int64_t cores() {
-  static const int64_t count = std::max(1u, std::thread::hardware_concurrency());
-  return count;
 }
 
 inline int64_t padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }

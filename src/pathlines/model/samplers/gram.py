@@ -14,7 +14,7 @@ from pathlines.domain.span import reduced
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import Model
 from pathlines.model.random_transformer import RandomTransformer, moved
-from pathlines.model.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, SAMPLERS, Sampler
+from pathlines.model.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, PIECE, SAMPLERS, Sampler
 from pathlines.model.samplers.layer import GaussianLayer, not_gaussian
 
 
@@ -61,9 +61,9 @@ class GramSampler(Model):
         normals, uniforms = self.stack.counts
         below, lengths = bartlett_counts(n)
         draws = Draws(key, normals + n * n + below, uniforms + lengths, state.dtype)
-        attention = self.stack.attention(draws, state, state)
-        scale = self.stack.noise_factor(attention, state)
-        inside = scale @ draws.normal(n, n) + self.stack.mean_increment(attention, state)
+        mixed, mean = self.stack.mixed(draws, state, state)
+        scale = self.stack.noise_factor(mixed)
+        inside = scale @ draws.normal(n, n) + self.stack.mean_increment(mean)
         beyond = scale @ bartlett_from(draws, n, self.outside)
         wide = jnp.pad(state, ((0, 0), (0, n)))
         return Sphere(n).retract(reduced(moved(wide, jnp.concatenate([inside, beyond], axis=1), self.stack.update)))
@@ -90,7 +90,7 @@ def _obstacle(model: RandomTransformer, n: int, ambient: bool) -> str | None:
 def _cost(model: RandomTransformer, n: int) -> float:
     factors = n**3 * (2 if model.heads > 1 else 1)
     normals = n * n + sum(bartlett_counts(n))
-    return GaussianLayer(model, n).cost(n) + NORMAL * normals + MULTIPLY * 4 * n**3 + CHOLESKY * factors
+    return GaussianLayer(model, n).cost(n) + NORMAL * normals + MULTIPLY * 4 * n**3 + CHOLESKY * factors + 4 * PIECE
 
 
 SAMPLERS.register("gram", Sampler(GramSampler, _obstacle, _cost, "the law is isotropic: only the Gram matrix is moved"))

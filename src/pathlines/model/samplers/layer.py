@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -13,6 +14,7 @@ from pathlines.attention import Softmax
 from pathlines.domain.chi import bartlett_counts, bartlett_from
 from pathlines.domain.draws import Draws
 from pathlines.domain.span import reduced
+from pathlines.kernels import attend
 from pathlines.model.samplers.choice import ENTRY, MULTIPLY, NORMAL
 from pathlines.weights.gaussian import GaussianHeads
 
@@ -61,22 +63,45 @@ class GaussianLayer(eqx.Module):
             return self.heads * (r * r + normals), self.heads * uniforms
         return self.heads * {"fixed": 0, "field": r * r, "factors": 2 * r * self.inner}[self.scores], 0
 
-    def attention(self, draws: Draws, factor: Float[Array, "n r"], x: Float[Array, "n q"]) -> Float[Array, "h n n"]:
-        """Π_h, h = 1..H; ``x`` are the coordinates in which the mean score matrix is written."""
-        n = factor.shape[0]
-        logits = jnp.zeros((self.heads, n, n), factor.dtype)
-        if self.scores != "fixed":
-            logits = jnp.einsum("hir,kr->hik", jnp.einsum("ir,hrs->his", factor, self._core(draws)), factor)
-        if self.score_mean is not None:
-            logits = logits + self.beta * x @ _times(self.score_mean.T, x)
-        masses = jnp.full(n, 1.0 / n, factor.dtype) if self.multiplicities is None else self.multiplicities
-        return Softmax().normalise(logits, masses)[0]
+    def mixed(
+        self, draws: Draws, factor: Float[Array, "n r"], x: Float[Array, "n q"]
+    ) -> tuple[Float[Array, "h n r"], Float[Array, "n q"] | None]:
+        """Π_h F for h = 1..H, and the mean of Π_h X over the heads where values have a mean.
+
+        ``x`` are the coordinates in which the mean matrices are written. The weights Π_h are never written.
+        """
+        queries, keys = self._queries_and_keys(draws, factor, x)
+        values = factor if self.value_mean is None else jnp.concatenate([factor, x], axis=1)
+        masses = self._masses(factor)
+        out = jax.vmap(lambda q: attend(Softmax(), q, keys, values, masses)[0])(queries)
+        rank = factor.shape[1]
+        return out[..., :rank], None if self.value_mean is None else jnp.mean(out[..., rank:], axis=0)
 
     def fresh_attention(
         self, key: PRNGKeyArray, factor: Float[Array, "n r"], x: Float[Array, "n q"]
     ) -> Float[Array, "h n n"]:
         """Π_h of heads drawn from ``key`` alone."""
-        return self.attention(Draws(key, *self.counts, factor.dtype), factor, x)
+        queries, keys = self._queries_and_keys(Draws(key, *self.counts, factor.dtype), factor, x)
+        return Softmax().normalise(queries @ keys.T, self._masses(factor))[0]
+
+    def _masses(self, factor: Float[Array, "n r"]) -> Float[Array, " n"]:
+        n = factor.shape[0]
+        return jnp.full(n, 1.0 / n, factor.dtype) if self.multiplicities is None else self.multiplicities
+
+    def _queries_and_keys(
+        self, draws: Draws, factor: Float[Array, "n r"], x: Float[Array, "n q"]
+    ) -> tuple[Float[Array, "h n s"], Float[Array, "n s"]]:
+        """Rows whose inner products are the logits: random scores in the span, mean scores in the coordinates of x."""
+        n = factor.shape[0]
+        parts = []
+        if self.scores != "fixed":
+            parts.append((jnp.einsum("ir,hrs->his", factor, self._core(draws)), factor))
+        if self.score_mean is not None:
+            parts.append((jnp.broadcast_to(self.beta * x, (self.heads, *x.shape)), _times(self.score_mean.T, x).T))
+        if not parts:
+            return jnp.zeros((self.heads, n, 1), factor.dtype), jnp.zeros((n, 1), factor.dtype)
+        queries, keys = zip(*parts, strict=True)
+        return jnp.concatenate(queries, axis=-1), jnp.concatenate(keys, axis=-1)
 
     def _core(self, draws: Draws) -> Float[Array, "h r r"]:
         """β E W' Wᵀ Eᵀ for the orthonormal frame E of the factor, X = F E; row = query."""
@@ -88,20 +113,18 @@ class GaussianLayer(eqx.Module):
             return scale * draws.normal(heads, r, self.inner) @ draws.normal(heads, r, self.inner).mT
         return scale * draws.normal(heads, r, r) @ bartlett_from(draws, r, self.width, (heads,)).mT
 
-    def noise_factor(self, attention: Float[Array, "h n n"], factor: Float[Array, "n r"]) -> Float[Array, "n q"]:
-        """(η σ_V/H) C with C Cᵀ = Σ_h Π_h K Π_hᵀ; C = Π F for one head."""
-        rows = jnp.einsum("hik,kr->ihr", attention, factor).reshape(factor.shape[0], -1)
+    def noise_factor(self, mixed: Float[Array, "h n r"]) -> Float[Array, "n q"]:
+        """(η σ_V/H) C with C Cᵀ = Σ_h Π_h K Π_hᵀ, from Π_h F; C = Π F for one head."""
+        rows = jnp.swapaxes(mixed, 0, 1).reshape(mixed.shape[1], -1)
         return self.step * self.sigma_v / self.heads * reduced(rows)
 
     def noise_rank(self, n: int) -> int:
         """Columns of C."""
         return min(n, self.heads * self.rank)
 
-    def mean_increment(self, attention: Float[Array, "h n n"], x: Float[Array, "n q"]) -> Float[Array, "n q"] | float:
-        """(η/H) Σ_h Π_h X V̄ᵀ."""
-        if self.value_mean is None:
-            return 0.0
-        return self.step * _times(self.value_mean, jnp.mean(attention, axis=0) @ x).T
+    def mean_increment(self, mean: Float[Array, "n q"] | None) -> Float[Array, "n q"] | float:
+        """(η/H) Σ_h Π_h X V̄ᵀ, from the mean of Π_h X."""
+        return 0.0 if mean is None or self.value_mean is None else self.step * _times(self.value_mean, mean).T
 
     def cost(self, n: int) -> float:
         """Predicted nanoseconds for attention and noise factor."""

@@ -12,7 +12,7 @@ from pathlines.domain.span import reduced
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import Model
 from pathlines.model.random_transformer import RandomTransformer, moved
-from pathlines.model.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, SAMPLERS, Sampler
+from pathlines.model.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, PIECE, SAMPLERS, Sampler
 from pathlines.model.samplers.layer import GaussianLayer, not_gaussian
 
 
@@ -47,9 +47,9 @@ class LowRankSampler(Model):
         columns = self.stack.noise_rank(state.shape[0])
         draws = Draws(key, normals + columns * self.d, uniforms, state.dtype)
         factor = reduced(state)
-        attention = self.stack.attention(draws, factor, state)
-        noise = self.stack.noise_factor(attention, factor) @ draws.normal(columns, self.d)
-        return moved(state, noise + self.stack.mean_increment(attention, state), self.stack.update)
+        mixed, mean = self.stack.mixed(draws, factor, state)
+        noise = self.stack.noise_factor(mixed) @ draws.normal(columns, self.d)
+        return moved(state, noise + self.stack.mean_increment(mean), self.stack.update)
 
     def head_attentions(self, state: Float[Array, "n d"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
         """Π_h of fresh heads."""
@@ -65,7 +65,7 @@ def _cost(model: RandomTransformer, n: int) -> float:
     d, layer = model.d, GaussianLayer(model, min(n, model.d))
     columns = layer.noise_rank(n)
     factors = (n**3 if d > n else 0) + (n**3 if model.heads * layer.rank > n else 0)
-    return layer.cost(n) + NORMAL * columns * d + MULTIPLY * n * d * (n + columns) + CHOLESKY * factors
+    return layer.cost(n) + NORMAL * columns * d + MULTIPLY * n * d * (n + columns) + CHOLESKY * factors + PIECE
 
 
 SAMPLERS.register(

@@ -1,0 +1,71 @@
+// A_i = sum_j a_ij v_j with a_ij = m_j exp(<q_i, k_j> - c_i): what the two ways of computing attention share.
+
+#ifndef PATHLINES_ATTEND_H_
+#define PATHLINES_ATTEND_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "parallel.h"
+#include "vectors.h"
+
+namespace {
+
+template <typename T>
+struct Problem {
+  const T *q, *k, *v, *mass, *shift;
+  T *out, *log_scale;
+  int64_t n, m, p, d;
+  bool softmax, causal;
+
+  // Keys that row i may attend to.
+  int64_t reach(int64_t i) const { return causal ? std::min(m, i + 1) : m; }
+};
+
+// Scores of row i lie in [-b, b], b = |q_i| max_j |k_j|. While e^{-2b} is far from the smallest number, b itself serves
+// as the shift of the softmax, and nobody has to look for the largest score.
+template <typename T>
+struct Shifts {
+  T longest = 0;
+  bool bounded;  // for all rows or none, so that no row depends on its neighbours
+
+  explicit Shifts(const Problem<T>& s) {
+    T query = 0;
+    for (int64_t j = 0; j < s.m; ++j) longest = std::max(longest, square(s.k + j * s.p, s.p));
+    for (int64_t i = 0; i < s.n; ++i) query = std::max(query, square(s.q + i * s.p, s.p));
+    longest = std::sqrt(longest);
+    bounded = 2 * longest * std::sqrt(query) <= (sizeof(T) == 4 ? T(60) : T(600));
+  }
+
+  static T square(const T* x, int64_t count) {
+    constexpr int W = Lanes<T>::width;
+    Vec<T> sums = {};
+    int64_t c = 0;
+    for (; c + W <= count; c += W) sums += load<T>(x + c) * load<T>(x + c);
+    T sum = count < W ? 0 : total<T>(sums);
+    for (; c < count; ++c) sum += x[c] * x[c];
+    return sum;
+  }
+
+  T bound(const Problem<T>& s, int64_t i) const { return std::sqrt(square(s.q + i * s.p, s.p)) * longest; }
+};
+
+// Rows [first, last) of piece `i` when n rows are cut in pieces of at most `most`, evenly.
+struct Cut {
+  int64_t n, pieces, size;
+
+  Cut(int64_t n_, int64_t most, int64_t threads, int64_t multiple) : n(n_) {
+    const int64_t rounds = (n + most * threads - 1) / (most * threads);
+    size = padded((n + rounds * threads - 1) / (rounds * threads), multiple);
+    pieces = (n + size - 1) / size;
+  }
+  int64_t first(int64_t i) const { return i * size; }
+  int64_t last(int64_t i) const { return std::min(n, (i + 1) * size); }
+};
+
+}  // namespace
+
+#endif  // PATHLINES_ATTEND_H_
