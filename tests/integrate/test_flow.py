@@ -66,7 +66,7 @@ def test_change_of_form_is_bitwise_invisible_to_blocks(monkeypatch):
     times = np.linspace(0, 40, 81)
     whole = flow(SelfAttention(1.0), start(), times=times, record=u_mean, rtol=1e-8)
     assert [f.name for f in whole.forms] == ["tokens", "GramAttention"]
-    monkeypatch.setattr(journey, "BLOCK", 5)
+    monkeypatch.setattr(journey, "BLOCKS", (5, 5))
     monkeypatch.setattr(journey, "PAIRS_A_CALL", 0.0)
     parts = flow(SelfAttention(1.0), start(), times=times, record=u_mean, rtol=1e-8)
     assert whole.forms == parts.forms
@@ -153,7 +153,7 @@ def recorded(model, tokens, times, **how):
 def test_blocks_of_times_are_bitwise_invisible(monkeypatch, block):
     times = np.linspace(0, 4, 45)
     whole = recorded(SelfAttention(3.0), start(), times, rtol=1e-7)
-    monkeypatch.setattr(journey, "BLOCK", block)
+    monkeypatch.setattr(journey, "BLOCKS", (block, block))
     parts = recorded(SelfAttention(3.0), start(), times, rtol=1e-7)
     assert all((whole[name].values == parts[name].values).all() for name in whole.data)
     assert whole.certificate("accepted_steps") == parts.certificate("accepted_steps")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from pathlines.integrate.methods import Method
@@ -78,14 +79,18 @@ def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
     return field
 
 
+def constant(x: Any, dtype: Any) -> Any:
+    """An array of NumPy's: handed to a compiled program it costs a tenth of one that was made on the device."""
+    return np.asarray(x, jnp.result_type(dtype))
+
+
 def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
     """A carry at the start of a run; a step h ≤ 0 asks ``advance`` to find one."""
     dtype = jnp.result_type(*jax.tree.leaves(state))
-    time = jnp.asarray(t, dtype)
-    integrals = tuple(jnp.zeros((), dtype) for _ in range(len(program.accumulate) + program.power))
-    slope = (jax.tree.map(jnp.zeros_like, state), integrals)
-    zero, count = jnp.zeros((), dtype), jnp.zeros((), int)
-    return Carry(time, state, integrals, slope, jnp.asarray(h, dtype), count, count, zero, zero, count)
+    zero, count = constant(0, dtype), constant(0, int)
+    integrals = (zero,) * (len(program.accumulate) + program.power)
+    slope = (jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), state), integrals)
+    return Carry(constant(t, dtype), state, integrals, slope, constant(h, dtype), count, count, zero, zero, count)
 
 
 def _first_step(program: Program, model: Model, controls: Controls, carry: Carry, slope: State) -> Array:

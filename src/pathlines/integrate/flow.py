@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -150,9 +151,18 @@ def cast(model: Model, dtype: Any) -> Model:
     return jax.tree.map(change, model)
 
 
+@cache
+def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], str]) -> bool:
+    """Whether models of that structure have an energy; asked once, because tracing costs more than a small run."""
+    model = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*s) for s in shapes])
+    start, t = jax.ShapeDtypeStruct(*tokens), jax.ShapeDtypeStruct((), tokens[1])
+    return eqx.filter_eval_shape(lambda m, x, t: m.power(m.initial(x), t), model, start, t) is not None
+
+
 def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: tuple, adaptive: bool) -> Program:
-    state = model.initial(tokens)
-    power = jax.eval_shape(model.power, state, jnp.zeros((), tokens.dtype)) is not None
+    leaves, structure = jax.tree.flatten(model)
+    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf).name) for leaf in leaves)
+    power = _has_power(structure, shapes, (tokens.shape, tokens.dtype.name))
     return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
 
 

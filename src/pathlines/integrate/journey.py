@@ -13,13 +13,22 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from pathlines.integrate.advance import DIVERGED, STALLED, Carry, Controls, Program, compiled_advance, fresh_carry
+from pathlines.integrate.advance import (
+    DIVERGED,
+    STALLED,
+    Carry,
+    Controls,
+    Program,
+    compiled_advance,
+    constant,
+    fresh_carry,
+)
 from pathlines.integrate.forms import Form, Posed
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot
 
-BLOCK = 32
-"""Recorded times a call: one compiled program serves any number of them."""
+BLOCKS = (32, 128)
+"""Recorded times a call: two compiled programs serve any number of them."""
 
 PAIRS_A_CALL = 3e8
 """Work a call, so that progress and Ctrl-C answer within about a second."""
@@ -66,7 +75,7 @@ class Journey:
         self.posed, self.program, self.grid = posed, replace(program, watch=watch), grid
         self.tolerances, self.max_steps, self.hand_over = tolerances, max_steps, hand_over
         self.model: Model = posed.model
-        self.start = posed.model.initial(posed.tokens)
+        self.begin = self.start = posed.model.initial(posed.tokens)
         self.forms: list[Form] = [posed.form]
         self.carry: Carry = fresh_carry(program, self.start, 0.0, h)
         self.rows: list[tuple[np.ndarray, ...]] = []
@@ -107,11 +116,12 @@ class Journey:
             return None
         wanted = np.isin(targets, self.grid)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
+        size = BLOCKS[0] if len(targets) <= BLOCKS[0] else BLOCKS[1]
         while at < len(targets):
             if not self.consider_handover(False):
                 self.watching = self.watching and not _ripe(self.model, self.carry.state)
-            block = targets[at : at + BLOCK]
-            reached, records = self._advance(np.pad(block, (0, BLOCK - len(block)), mode="edge"), end)
+            block = targets[at : at + size]
+            reached, records = self._advance(np.pad(block, (0, size - len(block)), mode="edge"), end)
             done = int(np.sum(reached[: len(block)]))
             self.rows += [tuple(r[i] for r in records) for i in range(done) if wanted[at + i]]
             at += done
@@ -128,11 +138,12 @@ class Journey:
         rtol, atol = self.tolerances
         if atol is None:
             atol = 0.0 if self.model.settles_relatively else rtol
-        rate, floor, last = (jnp.asarray(x, dtype) for x in (rtol, atol, end))
-        flags = (jnp.asarray(self.fresh), jnp.asarray(self.watching))
-        controls = Controls(rate, floor, last, jnp.asarray(self._budget()), *flags)
-        arguments = (self.program, self.model, self.start, self.carry, jnp.asarray(times, dtype), controls)
-        self.carry, reached, records = compiled_advance(*arguments)
+        rate, floor, last = (constant(x, dtype) for x in (rtol, atol, end))
+        flags = (constant(self.fresh, bool), constant(self.watching, bool))
+        controls = Controls(rate, floor, last, constant(self._budget(), int), *flags)
+        self.carry, reached, records = compiled_advance(
+            self.program, self.model, self.start, self.carry, constant(times, dtype), controls
+        )
         self.fresh = False
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
 
@@ -192,24 +203,22 @@ class Journey:
         count = len(self.rows)
         names = [o.name for o in self.program.record] + [f"integral_{o.name}" for o in self.program.accumulate]
         columns = [np.stack(c) for c in zip(*self.rows, strict=True)] if count else []
-        data = xr.Dataset(coords={"time": self.grid[:count]})
-        data["time"].attrs = {"long_name": "depth-time", "symbol": "t"}
+        variables = {}
         for name, observable, column in zip(names, (*self.program.record, *self.program.accumulate), columns):
             if name == "tokens" and self.posed.lift is not None:
                 column = np.asarray(self.posed.lift(jnp.asarray(column)))
             dims = ("time", *(observable.dims if not name.startswith("integral_") else ()))
-            data[name] = xr.DataArray(column, dims=dims, attrs=observable.attributes)
+            variables[name] = (dims, column, observable.attributes)
         if self.program.power and count:
-            data["dissipation_residual"] = self._residual(data, columns[-1])
-            data = data.drop_vars("energy_deficit")
-        return data
+            _, energy, _ = variables.pop(ENERGY_DEFICIT.name)
+            attributes = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}
+            variables["dissipation_residual"] = (("time",), self._residual(energy, columns[-1]), attributes)
+        times = ("time", self.grid[:count], {"long_name": "depth-time", "symbol": "t"})
+        return xr.Dataset(variables, coords={"time": times})
 
-    def _residual(self, data: xr.Dataset, work: np.ndarray) -> xr.DataArray:
+    def _residual(self, energy: np.ndarray, work: np.ndarray) -> np.ndarray:
         """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
-        model = self.posed.model
-        begin = model.initial(self.posed.tokens)
-        (start,) = _look((ENERGY_DEFICIT,), Snapshot(model, begin, jnp.zeros((), self.carry.t.dtype), begin))
+        model, begin = self.posed.model, self.begin
+        (start,) = _look((ENERGY_DEFICIT,), Snapshot(model, begin, constant(0, self.carry.t.dtype), begin))
         beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
-        residual = (data["energy_deficit"] - float(start) - work) * (2 * beta if beta > 0 else 2.0)
-        residual.attrs = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}
-        return residual
+        return (energy - float(start) - work) * (2 * beta if beta > 0 else 2.0)

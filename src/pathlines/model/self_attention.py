@@ -204,6 +204,9 @@ class SelfAttention(Model):
         unnormalised = isinstance(self.attention, Unnormalised)
         shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
         rate = np.exp(float(self.beta) - float(shift)) if unnormalised else 1.0
+        rows = np.asarray(state)
+        if np.max(np.sum((rows - rows[0]) ** 2, axis=-1)) > 2 * RIPE_DEFICIT:
+            return None
         deficits = self.deficits(state, jnp.asarray(t))
         largest = float(np.max(np.asarray(deficits)))
         if largest > RIPE_DEFICIT or largest * np.exp(-2 * rate * (until - t)) > 1e-16:
