@@ -1,7 +1,8 @@
 // Attention that never writes its n x n weights, as a call from JAX.
 //
-// Softmax takes c_i = ln sum_j m_j exp(<q_i, k_j>), unnormalised attention a given shift; causal rows see the keys up to
-// their own number. Cost O(n m (p + d)) time and O(m (p + d)) memory for each system of the batch, on all cores.
+// Softmax takes c_i = ln sum_j m_j exp(<q_i, k_j>), returned as a shift and the sum that is left (whoever does not need
+// its logarithm does not pay for it), unnormalised attention a given shift; causal rows see the keys up to their own
+// number. Cost O(n m (p + d)) time and O(m (p + d)) memory for each system of the batch, on all cores.
 
 #include "attend_long.h"
 #include "attend_short.h"
@@ -16,13 +17,12 @@ constexpr double kWorth = 3e4;  // exponentials (or as much work) that pay for w
 template <typename T>
 void alone(const Problem<T>& s) {
   static thread_local Packed<T> packed;
-  static thread_local Columns<T> columns;
+  static thread_local LogMasses<T> masses;
   static thread_local Scratch<T> scratch;
   const Shifts<T> shifts(s);
   if (std::max(s.p, s.d) <= kLongestShort) {
-    const int components = short_components(s.p, s.d);
-    columns.pack(s, components);
-    return short_rows<T>(s, columns, shifts, components, 0, s.n);
+    masses.pack(s);
+    return short_rows<T>(s, masses, shifts, 0, s.n);
   }
   packed.pack(s);
   for (int64_t i = 0; i < s.n; i += kTile<T>) long_rows<T>(s, packed, shifts, scratch, i, std::min(s.n, i + kTile<T>));
@@ -32,22 +32,21 @@ void alone(const Problem<T>& s) {
 template <typename T>
 void together(const Problem<T>& s, ffi::ThreadPool& pool) {
   static thread_local Packed<T> packed_here;
-  static thread_local Columns<T> columns_here;
+  static thread_local LogMasses<T> masses_here;
   Packed<T>& packed = packed_here;
-  Columns<T>& columns = columns_here;
+  LogMasses<T>& masses = masses_here;
   const Shifts<T> shifts(s);
   const bool is_short = std::max(s.p, s.d) <= kLongestShort;
-  const int components = short_components(s.p, s.d);
   if (is_short)
-    columns.pack(s, components);
+    masses.pack(s);
   else
     packed.pack(s);
-  const Cut cut(s.n, is_short ? 256 : kTile<T>, 4 * pool.num_threads(), kRows);
+  const Cut cut(s.n, is_short ? 256 : kTile<T>, 4 * pool.num_threads(), is_short ? Lanes<T>::width : kRows);
   share(pool, cut.pieces, [&](int64_t piece) {
     static thread_local Scratch<T> scratch;
     const int64_t i = cut.pieces - 1 - piece;
     if (is_short)
-      short_rows<T>(s, columns, shifts, components, cut.first(i), cut.last(i));
+      short_rows<T>(s, masses, shifts, cut.first(i), cut.last(i));
     else
       long_rows<T>(s, packed, shifts, scratch, cut.first(i), cut.last(i));
   });
@@ -55,17 +54,17 @@ void together(const Problem<T>& s, ffi::ThreadPool& pool) {
 
 template <typename T, ffi::DataType D>
 ffi::Error attend(ffi::ThreadPool pool, bool softmax, bool causal, ffi::Buffer<D> q, ffi::Buffer<D> k, ffi::Buffer<D> v,
-                  ffi::Buffer<D> mass, ffi::Buffer<D> shift, ffi::ResultBuffer<D> out,
-                  ffi::ResultBuffer<D> log_scale) {
+                  ffi::Buffer<D> mass, ffi::Buffer<D> shift, ffi::ResultBuffer<D> out, ffi::ResultBuffer<D> top,
+                  ffi::ResultBuffer<D> norm) {
   const auto a = q.dimensions(), b = k.dimensions(), c = v.dimensions();
   const size_t rank = a.size();
   const int64_t n = a[rank - 2], p = a[rank - 1], m = b[rank - 2], d = c[rank - 1];
   int64_t batch = 1;
   for (size_t i = 0; i + 2 < rank; ++i) batch *= a[i];
   auto problem = [&](int64_t i) {
-    return Problem<T>{q.typed_data() + i * n * p, k.typed_data() + i * m * p,  v.typed_data() + i * m * d,
-                      mass.typed_data() + i * m,  shift.typed_data() + i,      out->typed_data() + i * n * d,
-                      log_scale->typed_data() + i * n, n, m, p, d, softmax, causal};
+    return Problem<T>{q.typed_data() + i * n * p,   k.typed_data() + i * m * p,  v.typed_data() + i * m * d,
+                      mass.typed_data() + i * m,    shift.typed_data() + i,      out->typed_data() + i * n * d,
+                      top->typed_data() + i * n,    norm->typed_data() + i * n,  n, m, p, d, softmax, causal};
   };
   const double work = double(n) * double(m) * (1 + (p + d) / 12.0);
   if (batch * work < kWorth) {
@@ -92,6 +91,7 @@ auto binding() {
       .template Arg<ffi::Buffer<D>>()
       .template Arg<ffi::Buffer<D>>()
       .template Arg<ffi::Buffer<D>>()
+      .template Ret<ffi::Buffer<D>>()
       .template Ret<ffi::Buffer<D>>()
       .template Ret<ffi::Buffer<D>>();
 }

@@ -17,7 +17,7 @@ namespace {
 template <typename T>
 struct Problem {
   const T *q, *k, *v, *mass, *shift;
-  T *out, *log_scale;
+  T *out, *top, *norm;  // c_i = top_i + ln norm_i
   int64_t n, m, p, d;
   bool softmax, causal;
 
@@ -25,20 +25,20 @@ struct Problem {
   int64_t reach(int64_t i) const { return causal ? std::min(m, i + 1) : m; }
 };
 
-// Scores of row i lie in [-b, b], b = |q_i| max_j |k_j|. While e^{-2b} is far from the smallest number, b itself serves
-// as the shift of the softmax, and nobody has to look for the largest score.
+// Scores lie in [-b, b], b = max_i |q_i| max_j |k_j|. While e^{-2b} is far from the smallest number, b itself serves as
+// the shift of the softmax in every row, and nobody has to look for the largest score.
 template <typename T>
 struct Shifts {
-  T longest = 0;
-  bool bounded;  // for all rows or none, so that no row depends on its neighbours
+  T query = 0, key = 0;
+  bool bounded;
 
   explicit Shifts(const Problem<T>& s) {
-    T query = 0;
-    for (int64_t j = 0; j < s.m; ++j) longest = std::max(longest, square(s.k + j * s.p, s.p));
+    for (int64_t j = 0; j < s.m; ++j) key = std::max(key, square(s.k + j * s.p, s.p));
     for (int64_t i = 0; i < s.n; ++i) query = std::max(query, square(s.q + i * s.p, s.p));
-    longest = std::sqrt(longest);
-    bounded = 2 * longest * std::sqrt(query) <= (sizeof(T) == 4 ? T(60) : T(600));
+    bounded = 2 * bound() <= (sizeof(T) == 4 ? T(60) : T(600));
   }
+
+  T bound() const { return std::sqrt(query * key); }
 
   static T square(const T* x, int64_t count) {
     constexpr int W = Lanes<T>::width;
@@ -49,8 +49,6 @@ struct Shifts {
     for (; c < count; ++c) sum += x[c] * x[c];
     return sum;
   }
-
-  T bound(const Problem<T>& s, int64_t i) const { return std::sqrt(square(s.q + i * s.p, s.p)) * longest; }
 };
 
 // Rows [first, last) of piece `i` when n rows are cut in pieces of at most `most`, evenly.

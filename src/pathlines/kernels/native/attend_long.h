@@ -125,7 +125,7 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
   const bool online = s.softmax && !shifts.bounded;
   for (int64_t r = 0; r < count; ++r)
     w.top[r] = online      ? -std::numeric_limits<T>::infinity()
-               : s.softmax ? shifts.bound(s, first + r)
+               : s.softmax ? shifts.bound()
                            : *s.shift;
   const int64_t reach = s.reach(last - 1);
   for (int64_t j0 = 0; j0 < reach; j0 += kBlock) {
@@ -156,7 +156,8 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
   for (int64_t r = 0; r < count; ++r) {
     const T scale = s.softmax ? 1 / w.norm[r] : 1;
     for (int64_t e = 0; e < s.d; ++e) s.out[(first + r) * s.d + e] = w.sums[r * wide + e] * scale;
-    s.log_scale[first + r] = s.softmax ? w.top[r] + std::log(w.norm[r]) : *s.shift;
+    s.top[first + r] = w.top[r];
+    s.norm[first + r] = w.norm[r];
   }
 }
 

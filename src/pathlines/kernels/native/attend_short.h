@@ -1,4 +1,4 @@
-// Attention among vectors of few components: keys lie across the lanes, everything else in registers.
+// Attention among vectors of few components: rows lie across the lanes, one key after the other is held against them.
 
 #ifndef PATHLINES_ATTEND_SHORT_H_
 #define PATHLINES_ATTEND_SHORT_H_
@@ -9,122 +9,123 @@ namespace {
 
 constexpr int kLongestShort = 8;
 
-// Components of keys and values by column, and log2 of the masses relative to the largest (-1/0 where there is none).
+// log2 of the masses relative to the largest (-1/0 where there is none); empty when all are equal.
 template <typename T>
-struct Columns {
-  int64_t width;
+struct LogMasses {
   T heaviest;
   std::vector<T> data;
 
-  const T* key(int c) const { return &data[c * width]; }
-  const T* value(int c, int padded_c) const { return &data[(padded_c + c) * width]; }
-  const T* log_mass(int padded_c) const { return &data[2 * padded_c * width]; }
-
-  void pack(const Problem<T>& s, int components) {
-    width = padded(s.m, Lanes<T>::width);
-    data.assign((2 * components + 1) * width, 0);
-    for (int64_t j = 0; j < s.m; ++j) {
-      for (int64_t c = 0; c < s.p; ++c) data[c * width + j] = s.k[j * s.p + c];
-      for (int64_t c = 0; c < s.d; ++c) data[(components + c) * width + j] = s.v[j * s.d + c];
-    }
-    heaviest = *std::max_element(s.mass, s.mass + s.m);
-    T* log_mass = &data[2 * components * width];
-    const T none = -std::numeric_limits<T>::infinity();
+  void pack(const Problem<T>& s) {
+    const auto [least, most] = std::minmax_element(s.mass, s.mass + s.m);
+    heaviest = *most;
+    data.clear();
+    if (*least == heaviest) return;
     for (int64_t j = 0; j < s.m; ++j)
-      log_mass[j] = s.mass[j] == heaviest ? 0 : s.mass[j] > 0 ? std::log2(s.mass[j] / heaviest) : none;
-    std::fill(log_mass + s.m, log_mass + width, none);
+      data.push_back(s.mass[j] > 0 ? std::log2(s.mass[j] / heaviest) : -std::numeric_limits<T>::infinity());
   }
 };
 
-// One row against keys [j0, j1): sums of weights and of weighted values, over lanes. Scores are in units of ln 2.
+// As many rows as lanes: sums of weights and of weighted values. Scores are in units of ln 2.
 template <typename T, int C>
-struct Row {
+struct Rows {
   static constexpr int W = Lanes<T>::width;
+  const Problem<T>& s;
+  const T* log_mass;  // or none
   Vec<T> q[C], top, norm, sum[C];
 
-  Vec<T> score(const Columns<T>& keys, int64_t j, Vec<T> start) const {
+  Rows(const Problem<T>& problem, const std::vector<T>& masses, int64_t first)
+      : s(problem), log_mass(masses.empty() ? nullptr : masses.data()), norm(), sum() {
+    for (int c = 0; c < C; ++c)
+      for (int l = 0; l < W; ++l)
+        q[c][l] = c < s.p ? s.q[std::min(first + l, s.n - 1) * s.p + c] * Lanes<T>::log2e : 0;
+  }
+
+  Vec<T> score(int64_t j, Vec<T> start) const {
 #pragma GCC unroll 8
-    for (int c = 0; c < C; ++c) start += q[c] * load<T>(keys.key(c) + j);
+    for (int c = 0; c < C; ++c)
+      if (c < s.p) start += q[c] * s.k[j * s.p + c];
     return start;
   }
 
-  // Keys beyond `last` are masked; unnormalised weights are capped, where shifted scores may be of any size.
+  // The largest score of each row among keys [0, whole), and among those up to its own number from there to `reach`.
+  void find_top(int64_t first, int64_t whole, int64_t reach) {
+    top = all<T>(-std::numeric_limits<T>::infinity());
+    for (int64_t j = 0; j < reach; ++j) {
+      Vec<T> x = score(j, all<T>(log_mass ? log_mass[j] : 0));
+      if (j >= whole)
+        for (int l = 0; l < W; ++l) x[l] = first + l < j ? top[l] : x[l];
+      top = at_least<T>(x, top);
+    }
+  }
+
+  // Keys [j0, j1); rows before the key are masked, unnormalised weights capped, shifted scores being of any size there.
   template <bool kMasked, bool kCapped, int K>
-  void add(const Columns<T>& keys, int64_t j0, int64_t j1, int64_t last) {
-    Vec<T> lane;
-    for (int l = 0; l < W; ++l) lane[l] = l;
-    for (int64_t j = j0; j < j1; j += K * W) {
+  void add(int64_t first, int64_t j0, int64_t j1) {
+    for (int64_t j = j0; j < j1; j += K) {
       Vec<T> w[K];
 #pragma GCC unroll 4
       for (int k = 0; k < K; ++k) {
-        w[k] = score(keys, j + k * W, load<T>(keys.log_mass(C) + j + k * W) - top);
+        w[k] = score(j + k, log_mass ? log_mass[j + k] - top : -top);
         if (kCapped) w[k] = at_most<T>(w[k], all<T>(Lanes<T>::highest * Lanes<T>::log2e));
       }
       powers_of_two<T, K>(w);
 #pragma GCC unroll 4
       for (int k = 0; k < K; ++k) {
-        if (kMasked) w[k] = lane + T(j + k * W) > all<T>(T(last)) ? all<T>(0) : w[k];
+        if (kMasked)
+          for (int l = 0; l < W; ++l) w[k][l] = first + l < j + k ? 0 : w[k][l];
         norm += w[k];
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) sum[c] += w[k] * load<T>(keys.value(c, C) + j + k * W);
+        for (int c = 0; c < C; ++c)
+          if (c < s.d) sum[c] += w[k] * s.v[(j + k) * s.d + c];
       }
     }
   }
 
   template <bool kCapped>
-  void add_all(const Columns<T>& keys, int64_t whole, int64_t reach) {
-    const int64_t pairs = whole / (2 * W) * (2 * W);
-    add<false, kCapped, 2>(keys, 0, pairs, 0);
-    add<false, kCapped, 1>(keys, pairs, whole, 0);
-    add<true, kCapped, 1>(keys, whole, reach, reach - 1);
-  }
-
-  T largest(const Columns<T>& keys, int64_t count) const {
-    Vec<T> most = all<T>(-std::numeric_limits<T>::infinity());
-    for (int64_t j = 0; j < count / W * W; j += W) most = at_least<T>(score(keys, j, load<T>(keys.log_mass(C) + j)), most);
-    T best = most[0];
-    for (int l = 1; l < W; ++l) best = std::max(best, most[l]);
-    const Vec<T> rest = count % W ? score(keys, count / W * W, load<T>(keys.log_mass(C) + count / W * W)) : most;
-    for (int l = 0; l < count % W; ++l) best = std::max(best, rest[l]);
-    return best;
+  void add_all(int64_t first, int64_t whole, int64_t reach) {
+    const int64_t fours = whole / 4 * 4;
+    add<false, kCapped, 4>(first, 0, fours);
+    add<false, kCapped, 1>(first, fours, whole);
+    add<true, kCapped, 1>(first, whole, reach);
   }
 };
 
 template <typename T, int C>
-void short_rows(const Problem<T>& s, const Columns<T>& keys, const Shifts<T>& shifts, int64_t first, int64_t last) {
+void short_rows(const Problem<T>& given, const LogMasses<T>& masses, const Shifts<T>& shifts, int64_t first,
+                int64_t last) {
   constexpr int W = Lanes<T>::width;
-  constexpr T log2e = Lanes<T>::log2e;
-  for (int64_t i = first; i < last; ++i) {
-    Row<T, C> row = {};
-    for (int c = 0; c < s.p; ++c) row.q[c] = all<T>(s.q[i * s.p + c] * log2e);
-    const int64_t reach = s.reach(i), whole = s.causal ? reach / W * W : padded(reach, W);
-    T top = (s.softmax ? shifts.bound(s, i) : *s.shift) * log2e;
-    if (s.softmax && !shifts.bounded) top = row.largest(keys, reach);
-    row.top = all<T>(top);
+  Problem<T> s = given;
+  if (C <= 4) s.p = s.d = C;  // known to the compiler
+  for (int64_t i = first; i < last; i += W) {
+    const int64_t count = std::min<int64_t>(W, last - i), reach = s.reach(i + count - 1);
+    const int64_t whole = s.causal ? std::min(s.m, i + 1) : reach;
+    Rows<T, C> rows(s, masses.data, i);
+    rows.top = all<T>((s.softmax ? shifts.bound() : *s.shift) * Lanes<T>::log2e);
+    if (s.softmax && !shifts.bounded) rows.find_top(i, whole, reach);
     if (s.softmax)
-      row.template add_all<false>(keys, whole, reach);
+      rows.template add_all<false>(i, whole, reach);
     else
-      row.template add_all<true>(keys, whole, reach);
-    const T norm = total<T>(row.norm), scale = s.softmax ? 1 / norm : keys.heaviest;
-    for (int c = 0; c < s.d; ++c) s.out[i * s.d + c] = total<T>(row.sum[c]) * scale;
-    s.log_scale[i] = s.softmax ? top / log2e + std::log(norm * keys.heaviest) : *s.shift;
+      rows.template add_all<true>(i, whole, reach);
+    const Vec<T> scale = s.softmax ? all<T>(1) / rows.norm : all<T>(masses.heaviest);
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c)
+      if (c < s.d) rows.sum[c] *= scale;
+    for (int64_t l = 0; l < count; ++l) {
+      for (int64_t c = 0; c < s.d; ++c) s.out[(i + l) * s.d + c] = rows.sum[c][l];
+      s.top[i + l] = rows.top[l] * (1 / Lanes<T>::log2e);
+      s.norm[i + l] = rows.norm[l] * masses.heaviest;
+    }
   }
 }
 
 template <typename T>
-void short_rows(const Problem<T>& s, const Columns<T>& keys, const Shifts<T>& shifts, int components, int64_t first,
-                int64_t last) {
-  switch (components) {
-    case 2: return short_rows<T, 2>(s, keys, shifts, first, last);
-    case 3: return short_rows<T, 3>(s, keys, shifts, first, last);
-    case 4: return short_rows<T, 4>(s, keys, shifts, first, last);
-    default: return short_rows<T, kLongestShort>(s, keys, shifts, first, last);
+void short_rows(const Problem<T>& s, const LogMasses<T>& masses, const Shifts<T>& shifts, int64_t first, int64_t last) {
+  switch (s.p == s.d ? s.p : 0) {
+    case 2: return short_rows<T, 2>(s, masses, shifts, first, last);
+    case 3: return short_rows<T, 3>(s, masses, shifts, first, last);
+    case 4: return short_rows<T, 4>(s, masses, shifts, first, last);
+    default: return short_rows<T, kLongestShort>(s, masses, shifts, first, last);
   }
-}
-
-inline int short_components(int64_t p, int64_t d) {
-  const int64_t most = std::max(p, d);
-  return most <= 2 ? 2 : most <= 4 ? static_cast<int>(most) : kLongestShort;
 }
 
 }  // namespace

@@ -35,11 +35,12 @@ def fused_attend(
     softmax, shift = attention.fused  # type: ignore[misc]
     dtype = jnp.result_type(queries, keys, values)
     rows = queries.shape[0]
-    out = (jax.ShapeDtypeStruct((rows, values.shape[1]), dtype), jax.ShapeDtypeStruct((rows,), dtype))
+    row = jax.ShapeDtypeStruct((rows,), dtype)
+    out = (jax.ShapeDtypeStruct((rows, values.shape[1]), dtype), row, row)
     call = jax.ffi.ffi_call(f"pathlines_attend_{dtype.name}", out, vmap_method="broadcast_all")
     operands = (jnp.asarray(a, dtype) for a in (queries, keys, values, masses, shift))
-    out_rows, log_scale = call(*operands, softmax=softmax, causal=causal)
-    return out_rows, log_scale
+    out_rows, top, norm = call(*operands, softmax=softmax, causal=causal)
+    return out_rows, top + jnp.log(norm) if softmax else jnp.broadcast_to(jnp.asarray(shift, dtype), (rows,))
 
 
 @fused_attend.defjvp
