@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
     from pathlines.model import MODELS as MODELS
+    from pathlines.model import CircleMeasure as CircleMeasure
     from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
+    from pathlines.model import HomogenizedODE as HomogenizedODE
+    from pathlines.model import HomogenizedSDE as HomogenizedSDE
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
+    from pathlines.model import RandomBlock as RandomBlock
+    from pathlines.model import RandomEncoder as RandomEncoder
+    from pathlines.model import RandomPerceptron as RandomPerceptron
     from pathlines.model import RandomTransformer as RandomTransformer
     from pathlines.model import RescaledAttention as RescaledAttention
     from pathlines.model import SelfAttention as SelfAttention
+    from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.observable import OBSERVABLES as OBSERVABLES
     from pathlines.store import open_run as open_run
     from pathlines.store import save_run as save_run
@@ -55,12 +62,19 @@ _ROOMS = {
     "integrate": ("METHODS", "Run", "chain", "ensemble", "flow", "layers"),
     "model": (
         "MODELS",
+        "CircleMeasure",
         "FrozenExponentAttention",
+        "HomogenizedODE",
+        "HomogenizedSDE",
         "NormalisedAttention",
         "Perceptron",
+        "RandomBlock",
+        "RandomEncoder",
+        "RandomPerceptron",
         "RandomTransformer",
         "RescaledAttention",
         "SelfAttention",
+        "TransportedMeasure",
     ),
     "observable": ("OBSERVABLES",),
     "store": ("open_run", "save_run"),

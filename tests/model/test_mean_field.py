@@ -141,3 +141,16 @@ def test_arguments_are_checked():
         pl.chain(CircleMeasure(CHAIN, 16), np.full(8, 1 / 8), depth=1, key=KEY)
     with pytest.raises(ArgumentError, match="concentration"):
         von_mises_nodes(4, -1.0)
+
+
+def test_tokens_start_a_measure_on_the_circle_by_their_cells():
+    """n tokens put 1/n each into the cell [θ_j, θ_{j+1}) they fall into."""
+    angles = np.array([-np.pi + 0.01, -np.pi + 0.02, 0.01, 0.4, np.pi - 0.01])
+    model = CircleMeasure(CHAIN, 16)
+    state = model.initial(jnp.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=-1)))
+    expected = np.zeros(16)
+    np.add.at(expected, [0, 0, 8, 9, 15], 0.2)
+    np.testing.assert_allclose(state, expected, atol=1e-15)
+    model.check(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    with pytest.raises(ArgumentError, match=r"16 masses or tokens of shape \(n, 2\)"):
+        model.check(np.eye(3))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, PathModel
@@ -57,12 +58,25 @@ class CircleMeasure(PathModel):
         return self.chain.derived
 
     def check(self, tokens: Any) -> None:
-        """Masses ≥ 0 with sum one."""
+        """Masses ≥ 0 of the cells with sum one, or tokens on the circle."""
         masses = finite_array("start", tokens)
+        if masses.ndim == 2 and masses.shape[1] == 2:
+            Sphere(2).check(masses)
+            return
         if masses.shape != (self.cells,):
-            raise ArgumentError(f"Argument `start` must have shape ({self.cells},), but has shape {masses.shape}.")
+            raise ArgumentError(
+                f"Argument `start` must be {self.cells} masses or tokens of shape (n, 2), but has shape {masses.shape}."
+            )
         good = bool((masses >= 0).all()) and abs(float(masses.sum()) - 1) < 1e-6
         require(good, "start", "be masses ≥ 0 with sum 1", masses)
+
+    def initial(self, tokens: Float[Array, ...]) -> Float[Array, " N"]:
+        """The masses; those of the empirical measure for tokens, each in the cell it falls into."""
+        if tokens.ndim == 1:
+            return tokens
+        angles = jnp.arctan2(tokens[:, 1], tokens[:, 0])
+        cell = jnp.floor((angles + jnp.pi) * (self.cells / (2 * jnp.pi))).astype(int) % self.cells
+        return jnp.zeros(self.cells, tokens.dtype).at[cell].add(1 / tokens.shape[0])
 
     def layer_work(self, state: Any) -> float:
         """Attention of all edges, and where each arc lands."""

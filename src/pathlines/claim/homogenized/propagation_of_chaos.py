@@ -12,8 +12,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import at_most
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate.chain import chain
-from pathlines.limit.homogenized.mean_field import von_mises_nodes
-from pathlines.model.mean_field import TransportedMeasure
+from pathlines.model.mean_field import TransportedMeasure, von_mises_nodes
 from pathlines.model.random_transformer import RandomTransformer
 
 
@@ -22,9 +21,7 @@ def simulate(s: Any) -> Evidence:
     model = TransportedMeasure(RandomTransformer(2, step=math.sqrt(s.v), logit_scale=s.b))
     means, runs = {}, []
     for n in [*s.ns, s.reference]:
-        angles = von_mises_nodes(n, s.concentration)
-        nodes = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-        key = jax.random.key(s.seed)
+        nodes, key = von_mises_nodes(n, s.concentration), jax.random.key(s.seed)
         run = chain(model, nodes, depth=s.layers, key=key, runs=s.runs)
         means[n] = run["tokens"].values.mean(axis=-2)
         runs.append(run)
