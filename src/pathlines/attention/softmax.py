@@ -15,8 +15,8 @@ class Softmax(Attention):
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
-        """The row maximum is subtracted first, so no score overflows."""
-        top = jnp.max(scores, axis=-1, keepdims=True)
+        """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it."""
+        top = jnp.max(jnp.where(masses > 0, scores, -jnp.inf), axis=-1, keepdims=True)
         raw = masses * jnp.exp(scores - top)
         total = jnp.sum(raw, axis=-1, keepdims=True)
         return raw / total, (top + jnp.log(total))[..., 0]

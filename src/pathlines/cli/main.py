@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli import cite, collapse, figure, listing, regime, run, show, tradeoff, verify
+from pathlines.cli import bench, cite, collapse, figure, listing, regime, run, show, tradeoff, verify
 from pathlines.cli.common import fail, remember
 
 USAGE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -50,7 +50,7 @@ def options(
     remember(debug=debug, load=tuple(load or ()))
 
 
-for verb in (run, verify, figure, listing, show, cite, collapse, regime, tradeoff):
+for verb in (run, verify, figure, listing, show, cite, collapse, regime, tradeoff, bench):
     verb.register(app)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 
 from pathlines.foundation.errors import (
@@ -27,12 +28,15 @@ from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
 from pathlines.integrate.checkpoint import capture, restore
-from pathlines.integrate.forms import choose_form
+from pathlines.integrate.forms import choose_form, with_sums
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
 from pathlines.integrate.methods import METHODS, Method
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Final, Run, describe, provenance
 from pathlines.model.base import Model
+
+FIXED_STEP_ERROR = 1e-10
+"""Relative error of sums over tokens where no tolerance was given."""
 
 Recorded = Sequence[Observable | str] | Observable | str
 
@@ -78,6 +82,7 @@ def flow(
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
     absolute = None if atol is None else finite_number("atol", atol, low=0.0)
     posed = choose_form(cast(model, tokens.dtype), tokens, (*chosen, *summed), form)
+    posed, choice = with_sums(posed, rtol if step is None else FIXED_STEP_ERROR)
     program = _program(posed.model, posed.tokens, scheme, chosen, summed, step is None)
     tolerances = (rtol, absolute)
     steps = positive_integer("max_steps", max_steps)
@@ -99,6 +104,7 @@ def flow(
         "method": method,
         **({"rtol": rtol, "atol": absolute} if step is None else {"step": step}),
         "form": form,
+        "summation": None if choice is None else msgspec.to_builtins(choice),
         "dtype": str(tokens.dtype),
         "versions": provenance(),
     }

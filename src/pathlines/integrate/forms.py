@@ -13,6 +13,7 @@ from jaxtyping import Array
 from pathlines.attention import Hardmax, Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate.observe import Observable
+from pathlines.kernels.choice import Choice
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
 from pathlines.weights import Identity
 
@@ -62,6 +63,16 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
         return _gram(model, tokens, record)
     reason = "asked for" if form == "tokens" else f"n = {n}, d = {d}: coordinates are the cheapest exact form"
     return Posed(model, tokens, Form("tokens", 0.0, reason))
+
+
+def with_sums(posed: Posed, tolerance: float) -> tuple[Posed, Choice | None]:
+    """The same problem with sums a tenth of the tolerance accurate, in the cheapest way; the form says which."""
+    n, d = posed.tokens.shape[-2:]
+    model, choice = posed.model.summed(n, d, posed.tokens.dtype, tolerance / 10)
+    if choice is None or choice.method != "spectral":
+        return posed, choice
+    form = Form(posed.form.name, posed.form.since, f"{posed.form.reason}; sums: {choice.reason}")
+    return Posed(model, posed.tokens, form, posed.lift), choice
 
 
 def _plain(model: Model) -> str | None:

@@ -55,6 +55,12 @@ def _ripe(model: Model, state: Any) -> Any:
     return model.is_ripe(state)
 
 
+def _asks_between_blocks(model: Model) -> bool:
+    """Whether a hand-over can only be found by asking, not by a state that is ripe."""
+    kind = type(model)
+    return kind.handover is not Model.handover and kind.is_ripe is Model.is_ripe
+
+
 ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
 
 
@@ -116,7 +122,8 @@ class Journey:
             return None
         wanted = np.isin(targets, self.grid)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
-        size = BLOCKS[0] if len(targets) <= BLOCKS[0] else BLOCKS[1]
+        asked_between = self.hand_over and _asks_between_blocks(self.model)
+        size = BLOCKS[0] if len(targets) <= BLOCKS[0] or asked_between else BLOCKS[1]
         while at < len(targets):
             if not self.consider_handover(False):
                 self.watching = self.watching and not _ripe(self.model, self.carry.state)

@@ -1,6 +1,6 @@
 """How attention is summed, fast."""
 
 from pathlines.kernels.choice import Choice as Choice
-from pathlines.kernels.circle import circle_modes as circle_modes
-from pathlines.kernels.circle import circle_potential as circle_potential
 from pathlines.kernels.dense import attend as attend
+from pathlines.kernels.spectral import circle_modes as circle_modes
+from pathlines.kernels.spectral import circle_potential as circle_potential

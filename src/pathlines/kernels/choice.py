@@ -2,11 +2,135 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
+
+from pathlines.attention import Attention, Softmax
+from pathlines.foundation.errors import ArgumentError
+from pathlines.kernels.native import native_serves
+from pathlines.kernels.spectral import coefficients, degree, noise_floor
+
+SUMMATIONS = ("auto", "dense", "spectral")
+
+PAIR = {"float32": (0.17, 0.025, 0.0115), "float64": (0.5, 0.05, 0.024)}
+"""Nanoseconds on one core for a pair of tokens in the fused kernel: exponential, and each component of query and value
+in few dimensions, in many."""
+
+COEFFICIENT = {"float32": 0.35, "float64": 0.7}
+"""Nanoseconds on one core for one coefficient and one token: once into the moments, once out of them."""
+
+PORTABLE = 4.0
+"""How many times longer blocks of plain JAX take."""
+
+CALL = 4e3
+"""Nanoseconds of a call."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A method with the reason it was taken, in words for the user."""
+    """A method with its predicted cost (nanoseconds a sum on this machine) and the reason it was taken, in words.
+
+    ``tolerance`` is the error of the kernel e^{β(<x,y>-1)} that a spectral sum allows itself; zero for direct sums.
+    """
 
     method: str
     reason: str
+    cost: float
+    tolerance: float = 0.0
+    others: tuple[tuple[str, float], ...] = ()
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """What is to be summed: n tokens of dimension d against themselves, β bounding the scores, H heads.
+
+    ``unit`` says that scores are β<x_i, y_j> between unit vectors (Q^T K a multiple of an orthogonal matrix), as
+    harmonics need; ``relative`` is the relative error that the caller can bear in A_i.
+    """
+
+    attention: Attention
+    n: int
+    d: int
+    beta: float
+    dtype: str = "float64"
+    unit: bool = True
+    causal: bool = False
+    heads: int = 1
+    relative: float = 1e-9
+
+
+def choose_summation(sums: Sums, method: str = "auto") -> Choice:
+    """The cheapest way to sum attention that is accurate enough; ``method`` "dense" or "spectral" asks for one.
+
+    Direct sums cost O(n²d), fused in C++ on a CPU (blocks of plain JAX elsewhere); spectral ones O(nC) with C
+    harmonics, on the circle and on S². A method that was asked for and cannot serve is an error that says why.
+    """
+    if method not in SUMMATIONS:
+        raise ArgumentError(f"Argument `summation` must be one of {', '.join(SUMMATIONS)}, but is {method!r}.")
+    direct = dense_choice(sums)
+    if method == "dense":
+        return msgspec.structs.replace(direct, reason=f"asked for; {direct.reason}")
+    obstacle = spectral_obstacle(sums)
+    if obstacle is not None:
+        if method == "spectral":
+            raise ArgumentError(f"Argument `summation` cannot be 'spectral': {obstacle}.")
+        return msgspec.structs.replace(direct, reason=f"{direct.reason} (harmonics: {obstacle})")
+    fast = spectral_choice(sums)
+    if method == "spectral":
+        return msgspec.structs.replace(fast, reason=f"asked for; {fast.reason}", others=((direct.method, direct.cost),))
+    best, other = (fast, direct) if fast.cost < direct.cost else (direct, fast)
+    return msgspec.structs.replace(best, others=((other.method, other.cost),))
+
+
+def dense_choice(sums: Sums) -> Choice:
+    """The fused kernel where it exists, row blocks of plain JAX elsewhere."""
+    exponential, short, long = PAIR[sums.dtype]
+    component = short if sums.d <= 8 else long
+    half = 0.5 if sums.causal else 1.0
+    fused = sums.attention.fused is not None and native_serves(sums.dtype)
+    pair = (exponential + 2 * sums.d * component) * (1.0 if fused else PORTABLE)
+    work = half * sums.heads * float(sums.n) ** 2 * pair
+    cost = CALL + _on_all_cores(work)
+    size = f"n = {sums.n}, d = {sums.d}"
+    if fused:
+        return Choice("fused", f"{size}: every pair, in the compiled kernel", cost)
+    return Choice("portable", f"{size}: every pair, in blocks of rows", cost)
+
+
+def spectral_obstacle(sums: Sums) -> str | None:
+    """Why harmonics cannot serve, or nothing."""
+    if sums.attention.fused is None:
+        return f"{type(sums.attention).__name__} is not a sum of exponentials"
+    if not sums.unit or sums.heads != 1:
+        return "scores are not a multiple of inner products of unit vectors"
+    if sums.d not in (2, 3):
+        few = 4 <= sums.d <= 6 and 0 <= sums.beta <= 100
+        many = coefficients(sums.d, degree(sums.beta, sums.d, 1e-6)) if few else None
+        return f"d = {sums.d} would take {many} of them" if many else f"not for d = {sums.d}"
+    if sums.beta < 0:
+        return "β is negative"
+    lost = error_of_isolated(sums)
+    if lost > max(sums.relative, 1e-6):
+        return f"rounding could cost isolated tokens a relative {lost:.1g}"
+    return None
+
+
+def error_of_isolated(sums: Sums) -> float:
+    """Rounding over the smallest partition function, 1/n of a token without neighbours (none for fixed shifts)."""
+    floor = noise_floor(sums.beta, sums.d, sums.dtype)
+    return 2 * floor * (sums.n if isinstance(sums.attention, Softmax) else 1)
+
+
+def spectral_choice(sums: Sums) -> Choice:
+    """Harmonics up to the degree that keeps the relative error, or to that of rounding."""
+    least = 4 * noise_floor(sums.beta, sums.d, sums.dtype)
+    tolerance = max(least, sums.relative / (20 * sums.n))
+    cut = degree(sums.beta, sums.d, tolerance)
+    many = coefficients(sums.d, cut)
+    work = float(sums.n) * many * COEFFICIENT[sums.dtype] * (1.0 if native_serves(sums.dtype) else PORTABLE)
+    reason = f"n = {sums.n}: {many} harmonics instead of n pairs a token, kernel to {tolerance:.1g}"
+    return Choice("spectral", reason, CALL + _on_all_cores(work), tolerance)
+
+
+def _on_all_cores(work: float) -> float:
+    """Small sums are not worth a second thread."""
+    return work if work < 1e5 else work / (os.cpu_count() or 1)

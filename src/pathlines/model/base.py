@@ -17,8 +17,12 @@ from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
+from pathlines.kernels.choice import Choice
 
 State = Any
+
+MANY_TOKENS = 512
+"""Beyond it n × n numbers a record cost more than the steps between them."""
 
 
 class Model(eqx.Module):
@@ -107,6 +111,10 @@ class Model(eqx.Module):
     def head_attentions(self, state: State, t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
         """Attention of each head; of one more layer, drawn from ``key``, where heads are random."""
         return self.attention_matrix(state, t)[None]
+
+    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+        """This model with sums over tokens in the cheapest way of relative error below ``relative``, and the choice."""
+        return self, None
 
     def normalised_masses(self, n: int, dtype: Any) -> Float[Array, " n"]:
         """Token masses m_j = w_j / Σ w, uniform without multiplicities."""
@@ -226,8 +234,15 @@ class Snapshot(eqx.Module):
     @property
     def masses(self) -> Float[Array, " n"]:
         """Token masses, summing to one."""
-        deficits = self.deficits
-        return self.model.normalised_masses(deficits.shape[0], deficits.dtype)
+        rows = self.tokens if self.model.has_tokens else self.deficits
+        return self.model.normalised_masses(rows.shape[0], rows.dtype)
+
+    def mean_deficit(self, masses: Float[Array, " n"]) -> Float[Array, ""]:
+        """Σ_ij m_i m_j u_ij = Σ_i m_i |x_i - x̄|²: pair by pair for few tokens (all digits), O(nd) for many."""
+        if not self.model.has_tokens or masses.shape[0] <= MANY_TOKENS:
+            return masses @ self.deficits @ masses
+        x = self.tokens
+        return masses @ jnp.sum((x - masses @ x) ** 2, axis=-1)
 
     @property
     def attention(self) -> Float[Array, "n n"]:

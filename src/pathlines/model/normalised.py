@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
 from pathlines.foundation.errors import finite_array, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
+from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.energy import over_value
 from pathlines.model.schemes import NGPT, SCHEMES, MixLN, Scheme
@@ -73,6 +75,11 @@ class NormalisedAttention(Model):
     def breakpoints(self) -> tuple[float, ...]:
         """Of the scheme and of the weights."""
         return self.scheme.breakpoints + self.inner.breakpoints
+
+    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+        """As the attention inside."""
+        inner, choice = self.inner.summed(n, d, dtype, relative)
+        return eqx.tree_at(lambda m: m.inner, self, inner), choice
 
     def check(self, tokens: Any) -> None:
         """Unit directions."""

@@ -15,13 +15,15 @@ from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation
+from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
 from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
 from pathlines.model.perceptron import Perceptron
+from pathlines.model.summation import SpectralSum, reduction_of
 from pathlines.weights import Fixed, Identity, Weights
 
-LARGEST_GRAM = 512
+LARGEST_GRAM = MANY_TOKENS
 RIPE_DEFICIT = 5e-7
 
 
@@ -39,7 +41,8 @@ class SelfAttention(Model):
     symmetric starts are the exceptional set of the theorems.
 
     Good values: n = 32..200, d = 2 or 3, β = 1 (direct collapse), β = 9 (long plateaus), until 15..30.
-    Cost of a drift: O(H n² d) time; memory O(n²), in row blocks for large n.
+    Cost of a drift: O(H n² d) time, O(n d) memory; O(nC) by C harmonics on the circle and on S² where that is less.
+    ``summation`` "dense" or "spectral" overrides the choice, which every run records.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
@@ -53,6 +56,8 @@ class SelfAttention(Model):
     space: str = eqx.field(static=True)
     identity: str = eqx.field(static=True)
     symmetric_value: bool = eqx.field(static=True)
+    summation: str = eqx.field(static=True)
+    fast: SpectralSum | None
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class SelfAttention(Model):
         perceptron: Perceptron | None = None,
         multiplicities: Any = None,
         space: str = "sphere",
+        summation: str = "auto",
     ) -> None:
         beta = finite_number("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
@@ -83,6 +89,8 @@ class SelfAttention(Model):
         self.identity, top = _energy_identity(self.weights, perceptron, space)
         self.top = jnp.asarray(top)
         self.symmetric_value = _symmetric_value(self.weights)
+        require(summation in SUMMATIONS, "summation", f"be one of {', '.join(SUMMATIONS)}", summation)
+        self.summation, self.fast = summation, None
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -134,7 +142,10 @@ class SelfAttention(Model):
         """The attention vectors A_i (perceptron included) and the log-scale of head one."""
         masses = self.normalised_masses(x.shape[0], x.dtype)
         heads = self.weights.at(t)
-        if heads is None:
+        if self.fast is not None:
+            out, log_scale = self.fast.attend(self.attention, x, self.beta, masses)
+            out = self.weights.value_sign * out
+        elif heads is None:
             out, log_scale = attend(self.attention, self.beta * x, x, x, masses)
             out = self.weights.value_sign * out
         else:
@@ -148,6 +159,20 @@ class SelfAttention(Model):
         if self.perceptron is not None:
             out = out + self.perceptron(x)
         return out, log_scale
+
+    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+        """With the cheapest sums whose relative error is below ``relative``."""
+        reduction = reduction_of(self.weights) if self.space == "sphere" else None
+        beta = float(self.beta) * (1.0 if reduction is None else reduction.scale)
+        heads = self.weights.at(jnp.zeros(()))
+        count = 1 if heads is None else heads.value.shape[0]
+        sums = Sums(self.attention, n, d, beta, jnp.dtype(dtype).name, reduction is not None, False, count, relative)
+        choice = choose_summation(sums, self.summation)
+        if choice.method != "spectral":
+            return self, choice
+        assert reduction is not None
+        fast = SpectralSum(reduction, choice.tolerance, beta)
+        return eqx.tree_at(lambda m: m.fast, self, fast, is_leaf=lambda x: x is None), choice
 
     def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
         """P_{x_i} A_i."""
@@ -176,11 +201,21 @@ class SelfAttention(Model):
         if self.space != "sphere":
             return None
         masses = self.normalised_masses(*_like(state))
+        if state.shape[0] > MANY_TOKENS:
+            return self._energy_by_sums(state, t, masses)
         if self.identity in ("matched", "opposed"):
             deficits = self.top - self._pairings(state, t)
         else:
             deficits = self.deficits(state, t)
         return masses @ pair_energy(deficits, self.beta) @ masses / 2
+
+    def _energy_by_sums(self, x: Float[Array, "n d"], t: Array, masses: Float[Array, " n"]) -> Float[Array, ""]:
+        """F = (Σ_i m_i Z_i e^{-β} - 1)/(2β) without the n × n pairs; near collapse its digits are absolute."""
+        log_partition = eqx.tree_at(lambda m: m.attention, self, Softmax()).attend(x, t)[1]
+        mean = masses @ x
+        flat = (jnp.sum(mean * mean) - 1) / 2
+        safe = jnp.where(self.beta > 0, self.beta, 1.0)
+        return jnp.where(self.beta > 0, masses @ jnp.expm1(log_partition - self.beta * self.top) / (2 * safe), flat)
 
     def power(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
         """dF/dt = Σ_i m_i Z_i e^{-β} |dx_i/dt|² for softmax (Z_i = Σ_j m_j e^{β<x_i,x_j>}), without Z_i for USA."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from pathlines.attention import Softmax
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.model.base import Snapshot
+from pathlines.kernels import attend
+from pathlines.model.base import MANY_TOKENS, Snapshot
 from pathlines.model.energy import pair_energy
 
 
@@ -33,5 +35,8 @@ def energy(snapshot: Snapshot) -> Array:
 @observable("energy_fraction", "energy over its maximum", "E_β/E_max")
 def energy_fraction(snapshot: Snapshot) -> Array:
     """Σ m_i m_j e^{β(<x_i,x_j>-1)} ∈ (0, 1]: one at consensus, finite for every β."""
-    masses = snapshot.masses
-    return masses @ jnp.exp(-_beta(snapshot) * snapshot.deficits) @ masses
+    masses, beta = snapshot.masses, _beta(snapshot)
+    if masses.shape[0] > MANY_TOKENS and snapshot.model.has_tokens:
+        x = snapshot.tokens
+        return masses @ jnp.exp(attend(Softmax(), beta * x, x, x, masses)[1] - beta)
+    return masses @ jnp.exp(-beta * snapshot.deficits) @ masses

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from pathlines.domain.lapack import symmetric_eigenvalues
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.model.base import Snapshot
+from pathlines.model.base import MANY_TOKENS, Snapshot
 from pathlines.observable.pairs import overlap_matrix
 
 
@@ -20,6 +20,8 @@ from pathlines.observable.pairs import overlap_matrix
 def mean_square(snapshot: Snapshot) -> Array:
     """m = |Σ m_i x_i|² = Σ m_i m_j <x_i, x_j>: 1/n for orthogonal tokens, one at collapse."""
     masses = snapshot.masses
+    if masses.shape[0] > MANY_TOKENS and snapshot.model.has_tokens:
+        return jnp.sum((masses @ snapshot.tokens) ** 2)
     return masses @ overlap_matrix(snapshot) @ masses
 
 

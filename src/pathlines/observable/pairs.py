@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.model.base import Snapshot
+from pathlines.model.base import MANY_TOKENS, Snapshot
 
 
 def overlap_matrix(snapshot: Snapshot) -> Float[Array, "n n"]:
@@ -37,8 +37,11 @@ def deficits(snapshot: Snapshot) -> Array:
 @observable("mean_overlap", "mean overlap", "mean ⟨xᵢ,xⱼ⟩")
 def mean_overlap(snapshot: Snapshot) -> Array:
     """Mean of <x_i, x_j> over i ≠ j (one minus the mean deficit)."""
+    n, model = snapshot.masses.shape[0], snapshot.model
+    if n > MANY_TOKENS and model.has_tokens and model.on_sphere:
+        return 1 - snapshot.mean_deficit(jnp.full_like(snapshot.masses, 1 / n)) * (n / (n - 1))
     g = overlap_matrix(snapshot)
-    return 1 - jnp.sum(1 - g) / max(g.shape[0] * (g.shape[0] - 1), 1)
+    return 1 - jnp.sum(1 - g) / max(n * (n - 1), 1)
 
 
 @observable("u_max", "largest pair deficit", "max uᵢⱼ")
@@ -63,8 +66,7 @@ def diameter(snapshot: Snapshot) -> Array:
 @observable("variance", "directional variance", "1−|mean x|²")
 def variance(snapshot: Snapshot) -> Array:
     """1 - |Σ m_i x_i|² = Σ m_i m_j u_ij for unit tokens, without cancellation."""
-    masses = snapshot.masses
-    return masses @ snapshot.deficits @ masses
+    return snapshot.mean_deficit(snapshot.masses)
 
 
 @observable("p_clustered", "clustered pairs", "P(uᵢⱼ ≤ δ)", delta=1e-3)

@@ -20,7 +20,7 @@ struct Turn {
 
 template <typename T>
 struct Circle {
-  static constexpr int d = 2, block = 32;
+  static constexpr int d = 2, block = 64;
   int degree;
   int64_t groups, numbers;  // moments: sum m cos kt for k = 0..numbers/2 - 1, then sum m sin kt
 

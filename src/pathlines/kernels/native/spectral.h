@@ -35,11 +35,12 @@ struct Sum {
   T *out, *log_scale;
   int64_t n, m;
   int degree, start;
-  bool softmax, causal;
+  bool softmax, raw, causal;
 };
 
 // g_0..g_{degree} of e^{beta(t - 1)} on the unit sphere of R^d: ratios from `start` downwards, then sum_l N(d, l) g_l = 1.
 inline std::vector<double> spectrum(double beta, int d, int degree, int start) {
+  start = std::max(start, degree);
   std::vector<double> g(start + 1, 1.0);
   double ratio = 0, sum = 0, number = 1, product = 1;
   for (int l = start; l > 0; --l) g[l] = ratio = beta / (2 * l + d - 2 + beta * ratio);
@@ -128,11 +129,11 @@ inline bool are_normal(const T* x, int64_t count) {
   return every;
 }
 
-// Rows [first, first + count) from their sums: A/U and beta + ln U, or e^{beta - shift} A and the shift.
+// Rows [first, first + count) from their sums: A/U and beta + ln U, or e^{beta - shift} A and the shift, or raw: A and U.
 template <typename T, int D>
 void finish(const Sum<T>& s, int64_t first, int64_t count, T* sums) {
   constexpr int W = Lanes<T>::width;
-  const T factor = s.softmax ? T(1) : std::exp(s.beta - s.shift);
+  const T factor = s.raw ? T(1) : std::exp(s.beta - s.shift);
   const bool normal = s.softmax && are_normal<T>(sums, count);
   for (int64_t i = 0; i < count; i += W) {
     const Vec<T> potential = load<T>(sums + i), scale = s.softmax ? 1 / potential : all<T>(factor);
@@ -144,14 +145,14 @@ void finish(const Sum<T>& s, int64_t first, int64_t count, T* sums) {
     for (int c = 0; c < D; ++c) rows[i * D + c] = sums[(c + 1) * kChunk + i];
   T* scales = s.log_scale + first;
   for (int64_t i = 0; i < count; ++i)
-    scales[i] = normal ? sums[i] : s.softmax ? s.beta + std::log(sums[i]) : s.shift;
+    scales[i] = normal || s.raw ? sums[i] : s.softmax ? s.beta + std::log(sums[i]) : s.shift;
 }
 
 // Pieces of whole chunks, in equal numbers of chunks.
 struct Pieces {
   int64_t rows, size, count;
   explicit Pieces(int64_t rows_) : rows(rows_) {
-    size = padded((rows + kMostPieces - 1) / kMostPieces, 4 * kChunk);
+    size = padded((rows + kMostPieces - 1) / kMostPieces, kChunk);
     count = (rows + size - 1) / size;
   }
   int64_t first(int64_t p) const { return p * size; }
@@ -215,7 +216,7 @@ struct Summation {
 };
 
 template <typename T, template <typename> class B, xla::ffi::DataType E>
-xla::ffi::Error sum_by_harmonics(xla::ffi::ThreadPool pool, bool softmax, bool causal, int64_t degree, int64_t start,
+xla::ffi::Error sum_by_harmonics(xla::ffi::ThreadPool pool, bool softmax, bool raw, bool causal, int64_t degree, int64_t start,
                                  xla::ffi::Buffer<E> x, xla::ffi::Buffer<E> y, xla::ffi::Buffer<E> mass,
                                  xla::ffi::Buffer<E> beta, xla::ffi::Buffer<E> shift, xla::ffi::ResultBuffer<E> out,
                                  xla::ffi::ResultBuffer<E> log_scale) {
@@ -227,7 +228,7 @@ xla::ffi::Error sum_by_harmonics(xla::ffi::ThreadPool pool, bool softmax, bool c
   auto sum = [&](int64_t i) {
     return Sum<T>{x.typed_data() + i * n * D, y.typed_data() + i * m * D, mass.typed_data() + i * m,
                   beta.typed_data()[i], shift.typed_data()[i], out->typed_data() + i * n * D,
-                  log_scale->typed_data() + i * n, n, m, static_cast<int>(degree), static_cast<int>(start), softmax,
+                  log_scale->typed_data() + i * n, n, m, static_cast<int>(degree), static_cast<int>(start), softmax, raw,
                   causal};
   };
   auto alone = [](int64_t count, const auto& work) {
@@ -258,6 +259,7 @@ auto spectral_binding() {
   return xla::ffi::Ffi::Bind()
       .template Ctx<xla::ffi::ThreadPool>()
       .template Attr<bool>("softmax")
+      .template Attr<bool>("raw")
       .template Attr<bool>("causal")
       .template Attr<int64_t>("degree")
       .template Attr<int64_t>("start")

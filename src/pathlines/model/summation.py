@@ -1,0 +1,58 @@
+"""Attention by harmonics inside a model: the reduction of (Q, K, V) to inner products of unit vectors."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from pathlines.attention import Attention
+from pathlines.kernels.spectral import spectral_attend
+from pathlines.weights import Fixed, Identity, Weights
+
+
+class Reduction(eqx.Module):
+    """Q^T K = c R with R orthogonal: <Qx, Kx'> = c<x, Rx'>, so Σ_j a_ij V x_j = V R^T Σ_j a_ij (R x_j)."""
+
+    scale: float = eqx.field(static=True)
+    rotation: Float[Array, "d d"] | None
+    value: Float[Array, "d d"] | None
+
+
+def reduction_of(weights: Weights) -> Reduction | None:
+    """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
+    if isinstance(weights, Identity):
+        return Reduction(1.0, None, None)
+    if not isinstance(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
+        return None
+    value = np.asarray(weights.value[0])
+    query, key = (np.eye(len(value.T)) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
+    score = query.T @ key
+    scale = float(np.sqrt(np.mean(np.sum(score**2, axis=0))))
+    if scale == 0 or np.abs(score @ score.T - scale**2 * np.eye(len(score))).max() > 1e-13 * scale**2:
+        return None
+    rotation = score / scale
+    plain = np.abs(rotation - np.eye(len(score))).max() < 1e-14
+    return Reduction(scale, None if plain else jnp.asarray(rotation), jnp.asarray(value))
+
+
+class SpectralSum(eqx.Module):
+    """Sums over all tokens by harmonics up to the degree that keeps the kernel to ``tolerance`` for scores up to β."""
+
+    reduction: Reduction
+    tolerance: float = eqx.field(static=True)
+    bound: float = eqx.field(static=True)
+
+    def attend(
+        self, attention: Attention, x: Float[Array, "n d"], beta: Float[Array, ""], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+        """(Σ_j a_ij V x_j, log_scale) for unit x."""
+        r = self.reduction
+        sources = x if r.rotation is None else x @ r.rotation.T
+        out, log_scale = spectral_attend(
+            attention, x, sources, r.scale * beta, masses, self.tolerance, beta_bound=self.bound
+        )
+        out = out if r.rotation is None else out @ r.rotation
+        return out if r.value is None else out @ r.value.T, log_scale

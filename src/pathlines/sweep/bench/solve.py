@@ -1,0 +1,102 @@
+"""One small system to a tolerance: n = 32, d = 3, Q = K = V = I, T = 10, rtol = atol = 1e-8, final tokens recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from pathlines.integrate import flow
+from pathlines.model import SelfAttention
+from pathlines.sweep.bench.case import Case, Contender, add
+from pathlines.sweep.bench.fields import Tokens, jax_field, numpy_field, tokens, torch_field
+
+UNTIL, TOLERANCE = 10.0, 1e-8
+
+Call = Callable[[], Any]
+
+
+def by_scipy(method: str, p: Tokens, tolerance: float = TOLERANCE) -> Call:
+    """``solve_ivp`` of the NumPy field."""
+    field, shape = numpy_field(p), p.x.shape
+    right = lambda t, y: field(y.reshape(shape)).ravel()  # noqa: E731
+    return lambda: solve_ivp(right, (0, UNTIL), p.x.ravel(), method, t_eval=[UNTIL], rtol=tolerance, atol=tolerance)
+
+
+def by_torchdiffeq(p: Tokens) -> Call:
+    """``odeint`` with Dormand-Prince 5(4)."""
+    import torch
+    from torchdiffeq import odeint
+
+    field, x, times = (
+        torch_field(p, fused=False),
+        torch.from_numpy(p.x),
+        torch.tensor([0.0, UNTIL], dtype=torch.float64),
+    )
+
+    def call() -> Any:
+        with torch.inference_mode():
+            return odeint(lambda t, y: field(y), x, times, rtol=TOLERANCE, atol=TOLERANCE, method="dopri5")[-1]
+
+    return call
+
+
+def by_diffrax(p: Tokens) -> Call:
+    """Compiled ``diffeqsolve`` with Dormand-Prince 5(4) of plain JAX attention."""
+    import diffrax
+
+    field, x = jax_field(p, "plain"), jnp.asarray(p.x)
+    term = diffrax.ODETerm(lambda t, y, _: field(y))
+    steps = diffrax.PIDController(rtol=TOLERANCE, atol=TOLERANCE)
+
+    @jax.jit
+    def program(x: jax.Array) -> jax.Array:
+        answer = diffrax.diffeqsolve(
+            term, diffrax.Dopri5(), 0.0, UNTIL, None, x, stepsize_controller=steps, max_steps=100_000
+        )
+        return answer.ys[-1]
+
+    return lambda: program(x).block_until_ready()
+
+
+def by_flow(method: str, p: Tokens) -> Call:
+    """``pathlines.flow``, everything included: checks, certificates, the labelled result."""
+    model = SelfAttention(p.beta)
+    return lambda: flow(model, p.x, times=[UNTIL], method=method, rtol=TOLERANCE, progress=False)
+
+
+@cache
+def _reference(beta: float, shape: tuple[int, ...], start: bytes) -> np.ndarray:
+    p = Tokens(np.frombuffer(start).reshape(shape), beta, None)
+    return by_scipy("DOP853", p, 1e-13)().y[:, -1].reshape(shape)
+
+
+def solve_error(p: Tokens, answer: np.ndarray) -> float:
+    """Against DOP853 at tolerance 1e-13."""
+    return float(np.abs(answer - _reference(p.beta, p.x.shape, p.x.tobytes())).max())
+
+
+def _scipy_tokens(p: Tokens, answer: Any) -> np.ndarray:
+    return answer.y[:, -1].reshape(p.x.shape)
+
+
+def _flow_tokens(p: Tokens, run: Any) -> np.ndarray:
+    return run["tokens"].values[-1]
+
+
+CONTENDERS = (
+    Contender("SciPy RK45", partial(by_scipy, "RK45"), read=_scipy_tokens, steady=True),
+    Contender("SciPy DOP853", partial(by_scipy, "DOP853"), read=_scipy_tokens, steady=True),
+    Contender("torchdiffeq", by_torchdiffeq, needs="torchdiffeq"),
+    Contender("diffrax", by_diffrax, needs="diffrax"),
+    Contender("flow DOP853", partial(by_flow, "dop853"), ours=True, read=_flow_tokens),
+    Contender("automatic", partial(by_flow, "rk45"), ours=True, read=_flow_tokens),
+)
+
+NAME, WHAT = "solve/n=32,d=3", f"n = 32, d = 3 to T = {UNTIL:g} at tolerance {TOLERANCE:g}"
+add(Case(NAME, 32, 3, "float64", WHAT, partial(tokens, 32, 3, "float64", general=False), CONTENDERS, solve_error, True))
