@@ -17,6 +17,17 @@ from pathlines.foundation.errors import ArgumentError, finite_array, finite_numb
 from pathlines.foundation.precision import resolve_dtype
 
 
+def _inner(x: Float[Array, "*n d"], y: Float[Array, "*n d"]) -> Float[Array, "*n 1"]:
+    """<x, y> of each row; written out for many short ones, where a reduction takes ten times as long."""
+    if x.shape[-1] > 4 or x.size < 1 << 14:
+        return jnp.sum(x * y, axis=-1, keepdims=True)
+    products = x * y
+    total = products[..., :1]
+    for c in range(1, x.shape[-1]):
+        total = total + products[..., c : c + 1]
+    return total
+
+
 class Sphere(Domain):
     """S^{d-1} in R^d: P_x v = v - <x, v> x, retraction N(x) = x/|x|.
 
@@ -30,11 +41,11 @@ class Sphere(Domain):
 
     def tangent(self, x: Float[Array, "*n d"], v: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
         """P_x v = v - <x, v> x for unit x."""
-        return v - jnp.sum(x * v, axis=-1, keepdims=True) * x
+        return v - _inner(x, v) * x
 
     def retract(self, x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
         """N(x) = x/|x|."""
-        return x / jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
+        return x / jnp.sqrt(_inner(x, x))
 
     def distance(self, x: Float[Array, "*n d"], y: Float[Array, "*n d"]) -> Float[Array, "*n"]:
         """Great-circle distance 2 arcsin(|x - y|/2), accurate for close points."""

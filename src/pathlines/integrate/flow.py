@@ -153,8 +153,10 @@ def _form_on_sphere(method: str, form: str) -> str:
 
 def cast(model: Model, dtype: Any) -> Model:
     """The model with its floating arrays in the dtype of the tokens."""
-    change = lambda x: x.astype(dtype) if eqx.is_inexact_array(x) and not jnp.iscomplexobj(x) else x  # noqa: E731
-    return jax.tree.map(change, model)
+    strange = lambda x: eqx.is_inexact_array(x) and not jnp.iscomplexobj(x) and x.dtype != dtype  # noqa: E731
+    if not any(strange(leaf) for leaf in jax.tree.leaves(model)):
+        return model
+    return jax.tree.map(lambda x: x.astype(dtype) if strange(x) else x, model)
 
 
 @cache

@@ -24,6 +24,8 @@ from pathlines.model.summation import SpectralSum, reduction_of
 from pathlines.weights import Fixed, Identity, Weights
 
 LARGEST_GRAM = MANY_TOKENS
+START: Any = np.zeros(())
+"""Depth-time zero, without asking the device for it."""
 RIPE_DEFICIT = 5e-7
 
 
@@ -113,7 +115,7 @@ class SelfAttention(Model):
             raise ArgumentError(f"Argument `tokens` must have shape (n, d) with n, d ≥ 1, but has shape {array.shape}.")
         n, d = array.shape[-2:]
         self.domain(d).check(tokens)
-        heads = self.weights.at(jnp.zeros(()))
+        heads = self.weights.at(START)
         if heads is not None and heads.value.shape[-1] != d:
             raise ArgumentError(
                 f"Argument `tokens` must have width d = {heads.value.shape[-1]} of the weights, but {d}."
@@ -164,7 +166,7 @@ class SelfAttention(Model):
         """With the cheapest sums whose relative error is below ``relative``."""
         reduction = reduction_of(self.weights) if self.space == "sphere" else None
         beta = float(self.beta) * (1.0 if reduction is None else reduction.scale)
-        heads = self.weights.at(jnp.zeros(()))
+        heads = self.weights.at(START)
         count = 1 if heads is None else heads.value.shape[0]
         sums = Sums(self.attention, n, d, beta, jnp.dtype(dtype).name, reduction is not None, False, count, relative)
         choice = choose_summation(sums, self.summation)

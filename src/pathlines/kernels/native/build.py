@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +24,7 @@ import jax
 from pathlines.foundation.errors import PathlinesWarning
 
 FOLDER = Path(__file__).parent
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-pthread")
 
 
 @cache
@@ -63,13 +64,21 @@ def _compiled() -> Path:
         raise OSError("no C++ compiler was found")
     folder.mkdir(parents=True, exist_ok=True)
     if sys.stderr.isatty():
-        print("Compiling the native kernels (once, about ten seconds).", file=sys.stderr)
+        print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        objects = [Path(scratch) / f"{source.stem}.o" for source in _sources()]
+        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir()]
+        jobs = [[*command, "-c", str(s), "-o", str(o)] for s, o in zip(_sources(), objects, strict=True)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_run, jobs))
         output = Path(scratch) / path.name
-        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir(), *map(str, _sources()), "-o", str(output)]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        _run([compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
         output.replace(path)
     return path
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
 
 
 def _processor() -> str:
