@@ -9,6 +9,7 @@ from pathlines.attention import Hardmax, Softmax, Unnormalised
 from pathlines.kernels import attend
 from pathlines.kernels.native import fused_attend, native_library
 from pathlines.kernels.portable import in_blocks, portable_attend
+from pathlines.kernels.spectral import noise_floor, spectral_attend
 
 SHAPES = [
     (1, 1, 1, 1),
@@ -119,3 +120,23 @@ def test_kinds_without_a_fused_form_are_served():
     q, k, v, masses = problem((9, 9, 3, 3), "float64", 1.0)
     out, _ = attend(Hardmax(), q, k, v, masses)
     np.testing.assert_allclose(out, np.asarray(v)[np.argmax(np.asarray(q @ k.T), axis=1)], atol=1e-14)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", ["softmax", "scaled"])
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_harmonics(width, kind, causal):
+    """Unit tokens, β from 0 to 1000: within twice the promised 2·tolerance/Z (the rest is rounding)."""
+    rng = np.random.default_rng(width)
+    x = rng.standard_normal((150, width))
+    x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+    masses = jnp.asarray(rng.dirichlet(np.ones(150)))
+    for beta in (0.0, 1.0, 30.0, 1000.0) if width < 4 else (0.0, 1.5):
+        attention = Softmax() if kind == "softmax" else Unnormalised(beta)
+        tolerance = max(1e-13, 4 * noise_floor(beta, width, "float64"))
+        found, log_scale = spectral_attend(attention, x, x, beta, masses, tolerance, causal)
+        exact, exact_scale = dense(attention, beta * x, x, x, masses, causal)
+        partition = np.exp(exact_scale - beta) if kind == "softmax" else np.ones(150)
+        bound = 4 * tolerance / partition
+        assert np.all(np.abs(np.asarray(found) - exact) <= bound[:, None])
+        assert np.all(np.abs(np.asarray(log_scale) - exact_scale) <= bound)

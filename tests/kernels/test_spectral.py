@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import gamma, ive
+from scipy.special import eval_gegenbauer, gamma, ive
 
 from pathlines.attention import Hardmax, Softmax, Unnormalised
 from pathlines.foundation.errors import ArgumentError
@@ -23,6 +23,7 @@ from pathlines.kernels.spectral import (
 )
 from pathlines.kernels.spectral.attend import native_sums, portable_attention, start_of
 from pathlines.kernels.spectral.bessel import harmonics, spectrum, tail
+from pathlines.kernels.spectral.sphere import solid_harmonics
 
 WAYS = {"portable": portable_attention} | ({"native": native_sums} if native_library() is not None else {})
 KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised(0.7), "raw": None}
@@ -221,7 +222,7 @@ def test_arguments_are_checked():
     x, y, masses = problem(3, n=10)
     call = partial(spectral_attend, Softmax())
     for message, bad in {
-        "length 2 or 3": lambda: call(jnp.eye(4), jnp.eye(4), 1.0, jnp.ones(4)),
+        "length 2 to 8": lambda: call(jnp.eye(9), jnp.eye(9), 1.0, jnp.ones(9)),
         "rows of length 3": lambda: call(x, y[:, :2], 1.0, masses),
         "as many targets": lambda: call(x[:5], y, 1.0, masses, causal=True),
         "softmax or unnormalised": lambda: spectral_attend(Hardmax(), x, y, 1.0, masses),
@@ -270,3 +271,19 @@ def test_costs_grow_linearly():
     assert spectral_cost(10**5, 10**5, 3, 4.0, 1e-12, "float64", causal=True) > spectral_cost(
         10**5, 10**5, 3, 4.0, 1e-12, "float64"
     )
+
+
+@pytest.mark.parametrize("d", [3, 4, 6])
+def test_solid_harmonics_add_up_to_gegenbauer_polynomials(d):
+    """Σ_m Y_lm(x) Y_lm(y) = N(d, l) C_l(<x,y>)/C_l(1), and they are homogeneous of degree l."""
+    x = np.random.default_rng(d).standard_normal((d, 7))
+    x /= np.linalg.norm(x, axis=0)
+    values = np.asarray(solid_harmonics(jnp.asarray(x), 8))
+    larger = np.asarray(solid_harmonics(jnp.asarray(2 * x), 8))
+    first = 0
+    for order in range(9):
+        rows = slice(first, first := first + harmonics(d, order))
+        exact = eval_gegenbauer(order, d / 2 - 1, x.T @ x) / eval_gegenbauer(order, d / 2 - 1, 1.0)
+        np.testing.assert_allclose(values[rows].T @ values[rows], harmonics(d, order) * exact, atol=1e-11 * rows.stop)
+        np.testing.assert_allclose(larger[rows], 2.0**order * values[rows], rtol=1e-12, atol=1e-12)
+    assert first == len(values)

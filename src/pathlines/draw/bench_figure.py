@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, GRID, INK, MUTED, house_style
@@ -46,6 +48,14 @@ LIMITED = 1000
 """Fewer tokens are limited by the cost of a call, not by their exponentials."""
 
 Panel = tuple[str, list[Result], Callable[[Axes, list[Result], Machine | None], None]]
+
+
+def plain_ticks(axis: Axis) -> None:
+    """0.2, 0.5, 1, 2 where the axis spans less than two decades, powers of ten beyond; nothing else is named."""
+    low, high = sorted(axis.get_view_interval())
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if 1e-3 <= value <= 1e4 else f"{value:.0e}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def bench_figure(report: Report) -> Figure:
@@ -104,6 +114,7 @@ def _problems(axes: Axes, results: list[Result], machine: Machine | None) -> Non
         if machine is not None and result.group == "drift" and result.n >= LIMITED:
             axes.plot(result.n**2 / machine.exponentials[result.dtype] / 1e6, place, **_style("exponentials alone"))
     axes.set(xscale="log", xlabel="milliseconds (median)", ylim=(len(results) - 0.4, -0.6))
+    plain_ticks(axes.xaxis)
     axes.set_yticks(range(len(results)), [_label(r) for r in results])
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
@@ -123,3 +134,4 @@ def _sizes(axes: Axes, results: list[Result], machine: Machine | None) -> None:
         points = [(r.n, 1e3 * s) for r in results if (s := r.seconds(method)) is not None]
         axes.plot(*zip(*points, strict=True), **{**_style(method), "ls": "-", "lw": 1.2})
     axes.set(xscale="log", yscale="log", xlabel="number of tokens $n$", ylabel="milliseconds (median)")
+    plain_ticks(axes.yaxis)

@@ -10,15 +10,14 @@ from pathlines.attention import Attention, Softmax
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.native import native_serves
 from pathlines.kernels.spectral import coefficients, degree, noise_floor
+from pathlines.kernels.spectral.cost import spectral_cost
+from pathlines.kernels.spectral.portable import BASES
 
 SUMMATIONS = ("auto", "dense", "spectral")
 
 PAIR = {"float32": (0.17, 0.025, 0.0115), "float64": (0.5, 0.05, 0.024)}
 """Nanoseconds on one core for a pair of tokens in the fused kernel: exponential, and each component of query and value
 in few dimensions, in many."""
-
-COEFFICIENT = {"float32": 0.35, "float64": 0.7}
-"""Nanoseconds on one core for one coefficient and one token: once into the moments, once out of them."""
 
 PORTABLE = 4.0
 """How many times longer blocks of plain JAX take."""
@@ -62,7 +61,7 @@ def choose_summation(sums: Sums, method: str = "auto") -> Choice:
     """The cheapest way to sum attention that is accurate enough; ``method`` "dense" or "spectral" asks for one.
 
     Direct sums cost O(n²d), fused in C++ on a CPU (blocks of plain JAX elsewhere); spectral ones O(nC) with C
-    harmonics, on the circle and on S². A method that was asked for and cannot serve is an error that says why.
+    harmonics, for d ≤ 8 while there are few. A method that was asked for and cannot serve is an error that says why.
     """
     if method not in SUMMATIONS:
         raise ArgumentError(f"Argument `summation` must be one of {', '.join(SUMMATIONS)}, but is {method!r}.")
@@ -102,12 +101,12 @@ def spectral_obstacle(sums: Sums) -> str | None:
         return f"{type(sums.attention).__name__} is not a sum of exponentials"
     if not sums.unit or sums.heads != 1:
         return "scores are not a multiple of inner products of unit vectors"
-    if sums.d not in (2, 3):
-        few = 4 <= sums.d <= 6 and 0 <= sums.beta <= 100
-        many = coefficients(sums.d, degree(sums.beta, sums.d, 1e-6)) if few else None
-        return f"d = {sums.d} would take {many} of them" if many else f"not for d = {sums.d}"
+    if not 2 <= sums.d <= max(BASES):
+        return f"not for d = {sums.d}"
     if sums.beta < 0:
         return "β is negative"
+    if sums.d > 3 and coefficients(sums.d, degree(sums.beta, sums.d, 1e-6)) > sums.n / 4:
+        return f"d = {sums.d} takes more than n/4 of them"
     lost = error_of_isolated(sums)
     if lost > max(sums.relative, 1e-6):
         return f"rounding could cost isolated tokens a relative {lost:.1g}"
@@ -126,9 +125,9 @@ def spectral_choice(sums: Sums) -> Choice:
     tolerance = max(least, sums.relative / (20 * sums.n))
     cut = degree(sums.beta, sums.d, tolerance)
     many = coefficients(sums.d, cut)
-    work = float(sums.n) * many * COEFFICIENT[sums.dtype] * (1.0 if native_serves(sums.dtype) else PORTABLE)
+    cost = spectral_cost(sums.n, sums.n, sums.d, sums.beta, tolerance, sums.dtype, sums.causal)
     reason = f"n = {sums.n}: {many} harmonics instead of n pairs a token, kernel to {tolerance:.1g}"
-    return Choice("spectral", reason, CALL + _on_all_cores(work), tolerance)
+    return Choice("spectral", reason, cost + CALL, tolerance)
 
 
 def _on_all_cores(work: float) -> float:

@@ -60,7 +60,9 @@ def sharded_spectral_attend(
     """
     _check(attention, targets, sources, mesh, causal=False)
     d = targets.shape[-1]
-    require(d in BASES, "targets", "be rows of length 2 or 3 (spectral sums live on the circle and on S²)", d)
+    require(
+        d in BASES, "targets", f"be rows of length 2 to {max(BASES)} (in more dimensions harmonics are too many)", d
+    )
     require(sources.shape[-1] == d, "sources", f"be rows of length {d}, as the targets are", sources.shape[-1])
     beta = finite_number("beta", beta, low=0.0)
     require_admissible(beta, d, finite_number("tolerance", tolerance), jnp.result_type(targets, sources))

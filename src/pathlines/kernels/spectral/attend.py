@@ -30,7 +30,7 @@ def spectral_attend(
     causal: bool = False,
     beta_bound: float | None = None,
 ) -> Sums:
-    """A_i = Σ_j a_ij y_j and ``log_scale``, a_ij = m_j e^{β<x_i,y_j> - c_i}, for unit rows x_i, y_j of length d = 2, 3.
+    """A_i = Σ_j a_ij y_j and ``log_scale``, a_ij = m_j e^{β<x_i,y_j> - c_i}, for unit rows x_i, y_j of length 2 to 8.
 
     c_i = ln Σ_j m_j e^{β<x_i,y_j>} (softmax) or the shift (unnormalised); ``causal`` rows see the sources j ≤ i.
     General weights reduce to it when Q^T K = c R with R orthogonal: β = c, y_j = R x_j, and Σ_j a_ij V x_j = V R^T A_i.
@@ -41,7 +41,9 @@ def spectral_attend(
     gives NaN. Cost O((n + m) C) time, C = ``coefficients(d, degree(beta_bound, d, tolerance))``; O(n + m) memory.
     """
     d = targets.shape[-1]
-    require(d in BASES, "targets", "be rows of length 2 or 3 (spectral sums live on the circle and on S²)", d)
+    require(
+        d in BASES, "targets", f"be rows of length 2 to {max(BASES)} (in more dimensions harmonics are too many)", d
+    )
     require(sources.shape[-1] == d, "sources", f"be rows of length {d}, as the targets are", sources.shape[-1])
     paired = targets.shape[0] == sources.shape[0]
     require(paired or not causal, "causal", "be False unless there are as many targets as sources", causal)
@@ -74,7 +76,7 @@ def sums_by_harmonics(
     causal: bool = False,
 ) -> Sums:
     """``spectral_attend`` up to a given degree, in native code where there is some: arrays of one type, β ≥ 0."""
-    way = native_sums if native_serves(targets.dtype) else portable_attention
+    way = native_sums if targets.shape[1] in SPHERES and native_serves(targets.dtype) else portable_attention
     return way(attention, targets, sources, masses, beta, degree, start, causal)
 
 

@@ -24,6 +24,8 @@ BLOCK = {2: 64, 3: 128}
 PAIR = {"float32": 0.15, "float64": 0.35}
 """Nanoseconds of one core for such a pair."""
 CALL = 2e3
+MATRICES = 1.0
+"""Nanoseconds for a coefficient and a token where harmonics are matrices in plain JAX (d ≥ 4), in float32."""
 PORTABLE = {2: 8.0, 3: 10.0}
 """How many times longer plain JAX takes."""
 ALONE = 3e4
@@ -33,13 +35,13 @@ ALONE = 3e4
 def spectral_cost(
     n: int, m: int, d: int, beta: float, tolerance: float, dtype: DTypeLike = "float64", causal: bool = False
 ) -> float:
-    """Predicted nanoseconds of ``spectral_attend`` with n targets and m sources for d = 2, 3 (infinite elsewhere).
+    """Predicted nanoseconds of ``spectral_attend`` with n targets and m sources.
 
     Linear in n and m and in the ``coefficients`` of the series; the constants were measured on two cores with AVX2.
     """
-    if d not in TURNED:
-        return float("inf")
     count, kind = coefficients(d, degree(beta, d, tolerance)), np.dtype(dtype).name
+    if d not in TURNED:
+        return MATRICES * count * (n + m) * (2 if kind == "float64" else 1)
     source, target = (base + each * count for base, each in (GATHERED[d][kind], EVALUATED[d][kind]))
     work = m * source + n * target
     if causal:

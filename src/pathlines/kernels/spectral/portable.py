@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from pathlines.kernels.spectral.bessel import coefficients, spectrum
 from pathlines.kernels.spectral.circle import circle_moments, circle_series, circle_values
+from pathlines.kernels.spectral.sphere import sphere_moments, sphere_series, sphere_values
 from pathlines.kernels.spectral.sphere3 import sphere3_moments, sphere3_series, sphere3_values
 
 CAUSAL_CHUNK = 128
@@ -35,6 +36,7 @@ class Basis(NamedTuple):
 BASES = {
     2: Basis(circle_moments, circle_series, circle_values, 1 << 19, fused=True),
     3: Basis(sphere3_moments, sphere3_series, sphere3_values, 1 << 18, fused=False),
+    **{d: Basis(sphere_moments, sphere_series, sphere_values, 1 << 20, fused=False) for d in range(4, 9)},
 }
 
 
