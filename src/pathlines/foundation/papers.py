@@ -80,6 +80,20 @@ LONG_CONTEXT = Paper(
     "2510.05554",
     2025,
 )
+METASTABLE_EMERGENCE = Paper(
+    "bruno2025emergence",
+    "Emergence of meta-stable clustering in mean-field transformer models",
+    ("Giuseppe Bruno", "Federico Pasqualotto", "Andrea Agazzi"),
+    "2410.23228",
+    2025,
+)
+METASTABILITY = Paper(
+    "geshkovski2024dynamic",
+    "Dynamic metastability in the self-attention model",
+    ("Borjan Geshkovski", "Hugo Koubbi", "Yury Polyanskiy", "Philippe Rigollet"),
+    "2410.06833",
+    2024,
+)
 HOMOGENIZED = Paper(
     "koubbi2026homogenized",
     "Homogenized Transformers",
@@ -112,6 +126,8 @@ PAPERS: dict[str, Paper] = {
         QUANTITATIVE,
         SPECTRAL_SELECTION,
         LONG_CONTEXT,
+        METASTABLE_EMERGENCE,
+        METASTABILITY,
         HOMOGENIZED,
         STOCHASTIC_CLUSTERING,
         SYNCHRONIZATION,

@@ -1,0 +1,1 @@
+"""Between a random start and the final collapse: growth of patterns, life and death of clusters."""

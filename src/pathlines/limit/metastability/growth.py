@@ -1,0 +1,107 @@
+"""Which pattern grows out of uniform tokens, how fast, and how likely (linear theory).
+
+For a density 1 + f relative to the uniform law on the sphere of R^d, every harmonic of degree k grows like e^{λ_k t}
+(Emergence of meta-stable clustering in mean-field transformer models, arXiv:2410.23228; rates derived by Funk-Hecke):
+
+    λ_k = k(k+d-2)/β · g_k (USA, kernel e^{β(<x,y>-1)}),   λ_k = k(k+d-2)/β · I_{k+a}(β)/I_a(β) (SA),   a = d/2 - 1,
+
+g_k = Γ(d/2)(2/β)^a e^{-β} I_{k+a}(β). All are positive: the uniform state is unstable in every mode, for every β and d.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import integrate, optimize, special
+
+from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.limit.arguments import one_of
+
+SOURCES = (METASTABLE_EMERGENCE,)
+KINDS = ("sa", "usa")
+
+
+def bessel_ratios(order: float, beta: float, count: int) -> np.ndarray:
+    """I_{order+k}(β)/I_order(β), k = 0..count-1, by the backward recurrence of neighbouring ratios: nothing overflows."""
+    start = count + 30 + int(np.sqrt(40 * beta))
+    ratio, ratios = 0.0, np.zeros(start)
+    for k in range(start, 0, -1):
+        ratio = beta / (2 * (order + k) + beta * ratio)
+        ratios[k - 1] = ratio
+    return np.concatenate([[1.0], np.cumprod(ratios)])[:count]
+
+
+def growth_rates(beta: float, d: int, count: int, kind: str = "sa") -> np.ndarray:
+    """λ_1..λ_count; for USA of the scaled kernel e^{β(<x,y>-1)} (times e^β for e^{β<x,y>})."""
+    beta, d = finite_number("beta", beta, 0.0, open_low=True), positive_integer("d", d, 2)
+    count, kind = positive_integer("count", count), one_of("kind", kind, KINDS)
+    k, a = np.arange(1, count + 1), d / 2 - 1
+    rates = k * (k + d - 2) / beta * bessel_ratios(a, beta, count + 1)[1:]
+    return rates if kind == "sa" else rates * mean_kernel(beta, d)
+
+
+def mean_kernel(beta: float, d: int) -> float:
+    """g_0 = Γ(d/2)(2/β)^a e^{-β} I_a(β): the mean of e^{β(<x,y>-1)} over the sphere."""
+    a = d / 2 - 1
+    size = special.ive(a, beta)
+    if size > 0:
+        return float(np.exp(special.gammaln(d / 2) + a * np.log(2 / beta) + np.log(size)))
+    # I_a(β) = (β/2)^a/Γ(a+1) · 0F1(a+1; β²/4) where the scaled Bessel function underflows
+    return float(np.exp(-beta) * special.hyp0f1(d / 2, beta * beta / 4))
+
+
+def dominant_degree(beta: float, d: int) -> int:
+    """k* = argmax_k λ_k, the same for SA and USA: the number of clusters that form first on the circle."""
+    count = 4 + int(2 * np.sqrt(2 * finite_number("beta", beta, 0.0, open_low=True)))
+    return 1 + int(np.argmax(growth_rates(beta, d, count)))
+
+
+def law_of_dominant_degree(beta: ArrayLike, d: int) -> np.ndarray:
+    """max(1, round(√(2β+a²) - a)), a = d/2 - 1: √(2β) for β ≫ d² (derived)."""
+    a = positive_integer("d", d, 2) / 2 - 1
+    return np.maximum(1, np.rint(np.sqrt(2 * np.asarray(beta, float) + a * a) - a)).astype(int)
+
+
+def threshold(k: int, d: int) -> float:
+    """β at which degree k+1 overtakes degree k: k(k+d-2) = (k+1)(k+d-1) I_{k+1+a}(β)/I_{k+a}(β).
+
+    β_{1→2}/d → 2/3: below it one cluster forms and there is no phase with several.
+    """
+    k, d = positive_integer("k", k), positive_integer("d", d, 2)
+    wanted = k * (k + d - 2) / ((k + 1) * (k + d - 1))
+    excess = lambda beta: bessel_ratios(k + d / 2 - 1, beta, 2)[1] - wanted  # noqa: E731
+    return float(optimize.brentq(excess, 1e-9, 4.0 * (k + 1) * (k + d), xtol=1e-13, rtol=1e-14))
+
+
+def formation_time(beta: float, d: int, tokens: float, amplitude: float = 0.1, kind: str = "sa") -> float:
+    """(½ ln N + ln c)/λ_{k*}: when the fastest mode of N i.i.d. tokens reaches the amplitude c, to leading order."""
+    n = finite_number("tokens", tokens, 1.0, open_low=True)
+    c = finite_number("amplitude", amplitude, 0.0, 1.0, open_low=True)
+    fastest = growth_rates(beta, d, dominant_degree(beta, d), kind)[-1]
+    return float((0.5 * np.log(n) + np.log(c)) / fastest)
+
+
+def selection_probabilities(beta: float, tokens: float, amplitude: float = 0.1, count: int | None = None) -> np.ndarray:
+    """P(mode k of the circle is the first to reach the amplitude c), k = 1.., from N i.i.d. uniform tokens.
+
+    m_k(0) = Z_k/√N with independent complex normals, so P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}) and
+    P_k = ∫ -S_k'(t) Π_{j≠k} S_j(t) dt: an integral, not a simulation (derived). SA and USA give the same numbers up to
+    the clock, their rates being proportional.
+    """
+    n = finite_number("tokens", tokens, 1.0, open_low=True)
+    c = finite_number("amplitude", amplitude, 0.0, 1.0, open_low=True)
+    most = positive_integer("count", count) if count is not None else 6 + 3 * dominant_degree(beta, 2)
+    rates = growth_rates(beta, 2, most)
+    require(n * c * c > 1, "tokens", f"exceed 1/amplitude² = {1 / c**2:g} (the modes start below the amplitude)", n)
+    start = np.log(n * c * c)
+
+    def density(t: float) -> np.ndarray:
+        powers = np.exp(start - 2 * rates * t)
+        late = -np.expm1(-powers)
+        hazard = 2 * rates * powers * np.exp(-powers) / np.maximum(late, 1e-300)
+        return hazard * np.prod(late)
+
+    longest = (start + 40) / (2 * rates.max())
+    value, _ = integrate.quad_vec(density, 0.0, longest, epsabs=1e-12, epsrel=1e-10, limit=2000)
+    return value
