@@ -23,7 +23,7 @@ KINDS = ("sa", "usa")
 
 
 def bessel_ratios(order: float, beta: float, count: int) -> np.ndarray:
-    """I_{order+k}(β)/I_order(β), k = 0..count-1, by the backward recurrence of neighbouring ratios: nothing overflows."""
+    """I_{order+k}(β)/I_order(β), k = 0..count-1, by the backward recurrence of ratios: nothing overflows."""
     start = count + 30 + int(np.sqrt(40 * beta))
     ratio, ratios = 0.0, np.zeros(start)
     for k in range(start, 0, -1):
