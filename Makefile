@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not slow"
+	NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html

@@ -55,7 +55,7 @@ def ways():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("way", ways())
+@pytest.mark.parametrize("way", [w for w in ways() if w != "automatic"])
 def test_values(way, shape, dtype, kind, causal):
     """Rounding of scores of size |s| changes weights by ε|s|; sums of m terms lose a few more bits."""
     arguments = problem(shape, dtype, 0.5)

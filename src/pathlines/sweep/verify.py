@@ -20,6 +20,10 @@ from pathlines.store.address import address
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
 
 
+ONE_THREAD = ("NPROC", "OPENBLAS_NUM_THREADS")
+"""What tells JAX and the linear algebra of NumPy how many threads to start: one in a worker, there being one a core."""
+
+
 class Job(msgspec.Struct, frozen=True):
     """One claim at one size with some settings changed; ``load`` are extra files that register claims."""
 
@@ -114,6 +118,7 @@ def _in_processes(
 ) -> Iterator[Finished]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    os.environ.update({name: os.environ.get(name, "1") for name in ONE_THREAD})
     try:
         running: dict[Future, Job] = {}
         queue = list(jobs)

@@ -47,7 +47,8 @@ def simulate_boundary(s: Any) -> Evidence:
 
 def _span_starts(d: int, s: Any) -> list[jax.Array]:
     """Bartlett factors of n i.i.d. uniform tokens, one key a run: the same Gaussians for every d."""
-    return [Sphere(d).uniform_span(key, s.n) for key in jax.random.split(jax.random.key(s.seed), s.runs)]
+    keys = jax.random.split(jax.random.key(s.seed), s.runs)
+    return list(jax.jit(jax.vmap(lambda key: Sphere(d).uniform_span(key, s.n)))(keys))
 
 
 def predict_boundary(s: Any) -> Evidence:

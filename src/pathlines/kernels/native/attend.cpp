@@ -11,7 +11,7 @@ namespace ffi = xla::ffi;
 
 namespace {
 
-constexpr double kWorth = 3e4;  // exponentials (or as much work) that pay for waking a second thread
+constexpr double kWorth = 3e5;  // exponentials (or as much work) that pay for waking a second thread
 
 // Small systems: one after the other on each thread, with memory that is kept from one to the next.
 template <typename T>

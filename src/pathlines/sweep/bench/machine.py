@@ -101,7 +101,9 @@ def _probe(folder: Path) -> ctypes.CDLL:
     """``exponentials.cpp``, compiled with the flags of the kernels."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++") or "c++"
     source, output = Path(__file__).with_name("exponentials.cpp"), folder / "exponentials.so"
-    subprocess.run([compiler, *FLAGS, "-w", "-I", str(FOLDER), str(source), "-o", str(output)], check=True, timeout=120)
+    subprocess.run(
+        [compiler, *FLAGS, "-shared", "-w", "-I", str(FOLDER), str(source), "-o", str(output)], check=True, timeout=120
+    )
     return ctypes.CDLL(str(output))
 
 
