@@ -19,7 +19,6 @@ from pathlines.foundation.precision import enable_float64
 from pathlines.store.address import address
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
 
-
 ONE_THREAD = ("NPROC", "OPENBLAS_NUM_THREADS")
 """What tells JAX and the linear algebra of NumPy how many threads to start: one in a worker, there being one a core."""
 
