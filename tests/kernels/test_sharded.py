@@ -195,7 +195,7 @@ def test_bad_arguments(change, says):
     ("change", "says"),
     [
         ({"attention": Hardmax()}, "Argument `attention` must be softmax or unnormalised"),
-        ({"targets": np.ones((4, 4))}, "Argument `targets` must be rows of length 2 or 3"),
+        ({"targets": np.ones((4, 9))}, "Argument `targets` must be rows of length 2 to 8"),
         ({"sources": np.ones((4, 3))}, "Argument `sources` must be rows of length 2"),
         ({"beta": -1.0}, "Argument `beta` must be a finite number ≥ 0"),
         ({"tolerance": 1e-30}, "Argument `tolerance` must be at least"),
