@@ -9,8 +9,11 @@ STAMP  := $(VENV)/.installed
 demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
 
+# Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
+QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
+
 test: lint
-	NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 -m "not slow"
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html
