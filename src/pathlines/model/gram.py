@@ -90,8 +90,11 @@ class GramAttention(Model):
         return jnp.where(state == 0, 0.0, -(half + half.T))
 
     def retract(self, state: Float[Array, "n n"]) -> Float[Array, "n n"]:
-        """Deficits are not negative."""
-        return jnp.maximum(state, 0.0)
+        """Deficits are symmetric and not negative.
+
+        The drift of u_ij - u_ji is zero: what rounding puts there would stay while u itself decays.
+        """
+        return jnp.maximum((state + state.T) / 2, 0.0)
 
     def energy_deficit(self, state: Float[Array, "n n"], t: Array) -> Float[Array, ""] | None:
         """F = e^{-β}(E_β - E_max) = Σ m_i m_j (e^{-βu_ij} - 1)/(2β)."""
