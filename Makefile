@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PROBE  := $(VENV)/.installed-probe
 
 .PHONY: demo test full lint figures clean
 
@@ -12,8 +13,8 @@ demo: $(STAMP)
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 
-test: lint
-	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 -m "not slow"
+test: lint $(PROBE)
+	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html
@@ -30,6 +31,12 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $(STAMP)
+
+# Torch, and real weights in a package whose own requirements (chemistry, an older transformers) are not needed here.
+$(PROBE): $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,probe]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps rxnmapper
+	touch $(PROBE)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
