@@ -17,7 +17,7 @@ class Softmax(Attention):
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
         """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it."""
         top = jnp.max(jnp.where(masses > 0, scores, -jnp.inf), axis=-1, keepdims=True)
-        raw = masses * jnp.exp(scores - top)
+        raw = masses * jnp.exp(jnp.where(masses > 0, scores - top, -jnp.inf))
         total = jnp.sum(raw, axis=-1, keepdims=True)
         return raw / total, (top + jnp.log(total))[..., 0]
 

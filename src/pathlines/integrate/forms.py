@@ -13,8 +13,9 @@ from jaxtyping import Array
 from pathlines.attention import Hardmax, Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate.observe import Observable
-from pathlines.kernels.choice import Choice
+from pathlines.kernels.choice import Choice, Sums, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
+from pathlines.model.summation import least_partition
 from pathlines.weights import Identity
 
 FORMS = ("auto", "tokens", "span", "gram-deficit", "circle-fourier")
@@ -52,7 +53,7 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
         if form == "span":
             raise FormError(f"The span form is not available: {obstacle}.")
     if form in ("auto", "circle-fourier"):
-        obstacle = _circle_obstacle(model, d)
+        obstacle = _circle_obstacle(model, n, d, tokens.dtype)
         if obstacle is None and (form != "auto" or n >= CIRCLE_TOKENS):
             circle = _circle(model)
             reason = f"d = 2 and n = {n}: {circle.modes} Fourier modes instead of n² pairs"
@@ -107,13 +108,20 @@ def _span(model: Model, tokens: Any, reason: str) -> Posed:
     return Posed(model, rows, Form("span", 0.0, reason), lambda x: x @ jnp.asarray(basis.T, x.dtype))
 
 
-def _circle_obstacle(model: Model, d: int) -> str | None:
+def _circle_obstacle(model: Model, n: int, d: int, dtype: Any) -> str | None:
     if d != 2:
         return f"it needs d = 2, but d = {d}"
     obstacle = _plain(model)
-    if obstacle is None and float(model.beta) <= 0:  # type: ignore[attr-defined]
+    if obstacle is not None:
+        return obstacle
+    assert isinstance(model, SelfAttention)
+    beta = float(model.beta)
+    if beta <= 0:
         return "it needs β > 0"
-    return obstacle
+    if model.multiplicities is None:
+        return None
+    least = least_partition(n, beta, model.multiplicities)
+    return spectral_obstacle(Sums(model.attention, n, d, beta, jnp.dtype(dtype).name, partition=least))
 
 
 def _circle(model: Model) -> CircleAttention:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 import msgspec
+import numpy as np
 
 from pathlines.attention import Attention, Softmax
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.native import native_serves
-from pathlines.kernels.spectral import coefficients, degree, noise_floor
+from pathlines.kernels.spectral import admissible, coefficients, degree, noise_floor
 from pathlines.kernels.spectral.cost import spectral_cost
 from pathlines.kernels.spectral.portable import BASES
 
@@ -21,6 +22,9 @@ in few dimensions, in many."""
 
 PORTABLE = 4.0
 """How many times longer blocks of plain JAX take."""
+
+ISOLATED = 1e-6
+"""The relative error of a token without neighbours above which harmonics are refused, whatever is asked for."""
 
 CALL = 4e3
 """Nanoseconds of a call."""
@@ -43,7 +47,9 @@ class Sums(msgspec.Struct, frozen=True):
     """What is to be summed: n tokens of dimension d against themselves, β bounding the scores, H heads.
 
     ``unit`` says that scores are β<x_i, y_j> between unit vectors (Q^T K a multiple of an orthogonal matrix), as
-    harmonics need; ``relative`` is the relative error that the caller can bear in A_i.
+    harmonics need; ``relative`` is the relative error that the caller can bear in A_i (a token without neighbours may
+    lose up to ``ISOLATED`` to rounding, and the reason then says how much). ``partition`` is a lower bound of
+    Z_i = Σ_j m_j e^{β(<x_i,y_j>-1)}, by which softmax divides: 1/n unless given, what a token gets from itself.
     """
 
     attention: Attention
@@ -55,6 +61,14 @@ class Sums(msgspec.Struct, frozen=True):
     causal: bool = False
     heads: int = 1
     relative: float = 1e-9
+    partition: float | None = None
+
+    @property
+    def least_partition(self) -> float:
+        """The smallest number that rounding may be divided by: one for fixed shifts."""
+        if not isinstance(self.attention, Softmax):
+            return 1.0
+        return 1 / self.n if self.partition is None else self.partition
 
 
 def choose_summation(sums: Sums, method: str = "auto") -> Choice:
@@ -108,25 +122,32 @@ def spectral_obstacle(sums: Sums) -> str | None:
     if sums.d > 3 and coefficients(sums.d, degree(sums.beta, sums.d, 1e-6)) > sums.n / 4:
         return f"d = {sums.d} takes more than n/4 of them"
     lost = error_of_isolated(sums)
-    if lost > max(sums.relative, 1e-6):
+    if lost > max(sums.relative, ISOLATED):
         return f"rounding could cost isolated tokens a relative {lost:.1g}"
+    if not admissible(sums.beta, sums.d, _tolerance(sums), sums.dtype):
+        return f"β = {sums.beta:g} needs degrees that overflow {sums.dtype}"
     return None
 
 
 def error_of_isolated(sums: Sums) -> float:
-    """Rounding over the smallest partition function, 1/n of a token without neighbours (none for fixed shifts)."""
-    floor = noise_floor(sums.beta, sums.d, sums.dtype)
-    return 2 * floor * (sums.n if isinstance(sums.attention, Softmax) else 1)
+    """Rounding over the smallest partition function."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(2 * noise_floor(sums.beta, sums.d, sums.dtype) / np.float64(sums.least_partition))
+
+
+def _tolerance(sums: Sums) -> float:
+    return max(4 * noise_floor(sums.beta, sums.d, sums.dtype), sums.relative * sums.least_partition / 20)
 
 
 def spectral_choice(sums: Sums) -> Choice:
     """Harmonics up to the degree that keeps the relative error, or to that of rounding."""
-    least = 4 * noise_floor(sums.beta, sums.d, sums.dtype)
-    tolerance = max(least, sums.relative / (20 * sums.n))
+    tolerance = _tolerance(sums)
     cut = degree(sums.beta, sums.d, tolerance)
     many = coefficients(sums.d, cut)
     cost = spectral_cost(sums.n, sums.n, sums.d, sums.beta, tolerance, sums.dtype, sums.causal)
     reason = f"n = {sums.n}: {many} harmonics instead of n pairs a token, kernel to {tolerance:.1g}"
+    if (lost := error_of_isolated(sums)) > sums.relative:
+        reason += f" (isolated tokens to {lost:.1g})"
     return Choice("spectral", reason, cost + CALL, tolerance)
 
 

@@ -20,7 +20,7 @@ from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
 from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
 from pathlines.model.perceptron import Perceptron
-from pathlines.model.summation import SpectralSum, reduction_of
+from pathlines.model.summation import SpectralSum, least_partition, reduction_of
 from pathlines.weights import Fixed, Identity, Weights
 
 LARGEST_GRAM = MANY_TOKENS
@@ -168,7 +168,10 @@ class SelfAttention(Model):
         beta = float(self.beta) * (1.0 if reduction is None else reduction.scale)
         heads = self.weights.at(START)
         count = 1 if heads is None else heads.value.shape[0]
-        sums = Sums(self.attention, n, d, beta, jnp.dtype(dtype).name, reduction is not None, False, count, relative)
+        aligned = 1.0 if reduction is None else reduction.alignment
+        least = least_partition(n, beta, self.multiplicities, aligned)
+        unit = reduction is not None
+        sums = Sums(self.attention, n, d, beta, jnp.dtype(dtype).name, unit, False, count, relative, least)
         choice = choose_summation(sums, self.summation)
         if choice.method != "spectral":
             return self, choice

@@ -14,9 +14,14 @@ from pathlines.weights import Fixed, Identity, Weights
 
 
 class Reduction(eqx.Module):
-    """Q^T K = c R with R orthogonal: <Qx, Kx'> = c<x, Rx'>, so Σ_j a_ij V x_j = V R^T Σ_j a_ij (R x_j)."""
+    """Q^T K = c R with R orthogonal: <Qx, Kx'> = c<x, Rx'>, so Σ_j a_ij V x_j = V R^T Σ_j a_ij (R x_j).
+
+    ``alignment`` λ is the smallest <x, Rx> of unit vectors, the smallest eigenvalue of (R + R^T)/2: a token of mass m_i
+    finds itself at least at that score, so Z_i ≥ m_i e^{-β(1-λ)}.
+    """
 
     scale: float = eqx.field(static=True)
+    alignment: float = eqx.field(static=True)
     rotation: Float[Array, "d d"] | None
     value: Float[Array, "d d"] | None
 
@@ -24,7 +29,7 @@ class Reduction(eqx.Module):
 def reduction_of(weights: Weights) -> Reduction | None:
     """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
     if isinstance(weights, Identity):
-        return Reduction(1.0, None, None)
+        return Reduction(1.0, 1.0, None, None)
     if not isinstance(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
         return None
     value = np.asarray(weights.value[0])
@@ -35,7 +40,14 @@ def reduction_of(weights: Weights) -> Reduction | None:
         return None
     rotation = score / scale
     plain = np.abs(rotation - np.eye(len(score))).max() < 1e-14
-    return Reduction(scale, None if plain else jnp.asarray(rotation), jnp.asarray(value))
+    alignment = 1.0 if plain else float(np.linalg.eigvalsh((rotation + rotation.T) / 2)[0])
+    return Reduction(scale, alignment, None if plain else jnp.asarray(rotation), jnp.asarray(value))
+
+
+def least_partition(n: int, beta: float, multiplicities: Array | None, alignment: float = 1.0) -> float:
+    """min_i m_i e^{-β(1-λ)} over the tokens that have mass."""
+    masses = np.ones(n) if multiplicities is None else np.asarray(multiplicities, float)
+    return float(masses[masses > 0].min() / masses.sum() * np.exp(-beta * (1 - alignment)))
 
 
 class SpectralSum(eqx.Module):

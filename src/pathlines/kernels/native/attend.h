@@ -26,7 +26,8 @@ struct Problem {
 };
 
 // Scores lie in [-b, b], b = max_i |q_i| max_j |k_j|. While e^{-2b} is far from the smallest number, b itself serves as
-// the shift of the softmax in every row, and nobody has to look for the largest score.
+// the shift of the softmax in every row, and nobody has to look for the largest score. A causal row may see light keys
+// only: there the lightest mass takes part.
 template <typename T>
 struct Shifts {
   T query = 0, key = 0;
@@ -35,7 +36,13 @@ struct Shifts {
   explicit Shifts(const Problem<T>& s) {
     for (int64_t j = 0; j < s.m; ++j) key = std::max(key, square(s.k + j * s.p, s.p));
     for (int64_t i = 0; i < s.n; ++i) query = std::max(query, square(s.q + i * s.p, s.p));
-    bounded = 2 * bound() <= (sizeof(T) == 4 ? T(60) : T(600));
+    bounded = 2 * bound() + (s.causal ? spread(s) : 0) <= (sizeof(T) == 4 ? T(60) : T(600));
+  }
+
+  // ln of the heaviest over the lightest mass, infinite where a key has none.
+  static T spread(const Problem<T>& s) {
+    const auto [least, most] = std::minmax_element(s.mass, s.mass + s.m);
+    return *least > 0 ? std::log(*most) - std::log(*least) : std::numeric_limits<T>::infinity();
   }
 
   T bound() const { return std::sqrt(query * key); }

@@ -64,7 +64,7 @@ struct Panels {
 template <typename T>
 struct Packed {
   Panels<T> keys, values;
-  std::vector<T> mass;
+  std::vector<T> mass, log_mass;
 
   void pack(const Problem<T>& s) {
     keys.shape(s.p, s.m);
@@ -73,6 +73,10 @@ struct Packed {
     values.fill(s.v, s.d);
     mass.assign(keys.columns, 0);
     std::copy(s.mass, s.mass + s.m, mass.begin());
+    log_mass.clear();
+    const auto [least, most] = std::minmax_element(s.mass, s.mass + s.m);
+    if (*least == *most) return;
+    for (const T m : mass) log_mass.push_back(m > 0 ? std::log(m) : -std::numeric_limits<T>::infinity());
   }
 };
 
@@ -87,7 +91,8 @@ inline T weigh(T* scores, const T* mass, int64_t count, int64_t span, T top) {
   constexpr int W = Lanes<T>::width;
   Vec<T> sum = {};
   for (int64_t j = 0; j < padded(count, W); j += W) {
-    Vec<T> w = load<T>(mass + j) * exponential<T>(load<T>(scores + j) - top);
+    Vec<T> w = exponential<T>(load<T>(scores + j) - top);
+    if (mass) w *= load<T>(mass + j);
     if (j + W > count)
       for (int l = 0; l < W; ++l) w[l] = j + l < count ? w[l] : 0;
     save<T>(scores + j, w);
@@ -123,6 +128,8 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
   w.top.assign(rows, 0);
   w.norm.assign(rows, 0);
   const bool online = s.softmax && !shifts.bounded;
+  // Where the largest score is looked for and masses differ, scores carry their logarithms.
+  const bool lifted = online && !packed.log_mass.empty();
   for (int64_t r = 0; r < count; ++r)
     w.top[r] = online      ? -std::numeric_limits<T>::infinity()
                : s.softmax ? shifts.bound()
@@ -137,16 +144,21 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
     for (int64_t r = 0; r < count; ++r) {
       T* scores = &w.scores[r * kBlock];
       const int64_t open = std::max<int64_t>(0, std::min(real, s.reach(first + r) - j0));
+      if (lifted)
+        for (int64_t j = 0; j < open; ++j) scores[j] += packed.log_mass[j0 + j];
       if (online && open > 0) {
         const T top = std::max(w.top[r], largest<T>(scores, open));
-        if (top > w.top[r] && j0 > 0) {
+        if (top > w.top[r] && w.norm[r] > 0) {
           const T fade = std::exp(w.top[r] - top);
           w.norm[r] *= fade;
           for (int64_t e = 0; e < wide; ++e) w.sums[r * wide + e] *= fade;
         }
         w.top[r] = top;
       }
-      w.norm[r] += weigh<T>(scores, &packed.mass[j0], open, span, w.top[r]);
+      if (w.top[r] > -std::numeric_limits<T>::infinity())
+        w.norm[r] += weigh<T>(scores, lifted ? nullptr : &packed.mass[j0], open, span, w.top[r]);
+      else
+        std::fill(scores, scores + span, T(0));
     }
     for (int64_t e = 0; e < wide; e += kWide)
       for (int64_t r = 0; r < rows; r += kRows)

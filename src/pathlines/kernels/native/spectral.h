@@ -38,11 +38,13 @@ struct Sum {
   bool softmax, raw, causal;
 };
 
-// g_0..g_{degree} of e^{beta(t - 1)} on the unit sphere of R^d: ratios from `start` downwards, then sum_l N(d, l) g_l = 1.
+// g_0..g_{degree} of e^{beta(t - 1)} on the unit sphere of R^d: ratios from `start` downwards, the first of them a close
+// bound (`ratio_bound` of bessel.py), then sum_l N(d, l) g_l = 1.
 inline std::vector<double> spectrum(double beta, int d, int degree, int start) {
   start = std::max(start, degree);
   std::vector<double> g(start + 1, 1.0);
-  double ratio = 0, sum = 0, number = 1, product = 1;
+  const double half = start + d / 2.0 - 0.5;
+  double ratio = beta / (half + std::sqrt(half * half + beta * beta)), sum = 0, number = 1, product = 1;
   for (int l = start; l > 0; --l) g[l] = ratio = beta / (2 * l + d - 2 + beta * ratio);
   for (int l = 0; l <= start; ++l) {
     if (l > 0) product *= g[l];

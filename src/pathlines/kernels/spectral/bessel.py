@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import comb
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -56,24 +57,30 @@ def tail(beta: float, d: int, degree: int) -> float:
 def _tails(beta: float, d: int, smallest: float) -> np.ndarray:
     """Σ_{l>L} N g for L = 0, 1, ... until below ``smallest``.
 
-    g_l/g_{l-1} < β/(2l+d-2) and N(d, l+1)/N(d, l) both decrease in l: once the product is below 1/2, the rest is less
-    than the last term.
+    g_l/g_{l-1} and N(d, l)/N(d, l-1) decrease in l, so the terms left out are a geometric series at most. O(√β).
     """
     count = 16
     while True:
         orders = np.arange(count + 1)
         numbers = np.array([float(harmonics(d, int(k))) for k in orders])
         terms = numbers * _products(beta, d, count)
-        falls = beta * numbers[-1] < (2 * count + d - 2) * numbers[-2] / 2
-        if falls and terms[-1] <= 1e-3 * smallest * terms.sum():
-            terms /= terms.sum()
-            return np.append(np.cumsum(terms[:0:-1])[::-1] + terms[-1], 0.0)
+        falls = ratio_bound(beta, d, count) * numbers[-1] / numbers[-2]
+        rest = terms[-1] * falls / (1 - falls) if falls < 1 else np.inf
+        if rest <= 1e-3 * smallest * terms.sum():
+            terms, rest = terms / terms.sum(), rest / terms.sum()
+            return np.append(np.cumsum(terms[:0:-1])[::-1] + rest, rest)
         count *= 2
+
+
+def ratio_bound(beta: Any, d: int, degree: int) -> Any:
+    """g_l/g_{l-1} = I_ν/I_{ν-1}(β) < β/(ν-½+√((ν-½)²+β²)), ν = l + d/2 - 1 (Segura 2011), and nearly that."""
+    half = degree + d / 2 - 1.5
+    return beta / (half + (half * half + beta * beta) ** 0.5)
 
 
 def _products(beta: float, d: int, count: int) -> np.ndarray:
     """g_l/g_0, l = 0..count."""
-    ratios, ratio = np.zeros(count), 0.0
+    ratios, ratio = np.zeros(count), ratio_bound(beta, d, count + 1)
     for k in range(count, 0, -1):
         ratios[k - 1] = ratio = beta / (2 * k + d - 2 + beta * ratio)
     return np.concatenate([[1.0], np.cumprod(ratios)])
@@ -82,7 +89,7 @@ def _products(beta: float, d: int, count: int) -> np.ndarray:
 def spectrum(beta: Float[Array, ""], d: int, degree: int, start: int) -> Float[Array, " L"]:
     """g_0..g_L for a traced β by the recurrence g_l/g_{l-1} = β/(2l + d - 2 + β g_{l+1}/g_l), downwards from ``start``.
 
-    Each g_l is relatively accurate, for every β ≥ 0 whose spectrum ends before ``start``: O(start).
+    Accurate relative to the largest, for every β ≥ 0 whose spectrum ends before ``start``: O(start).
     """
     start = max(start, degree)
     orders = jnp.arange(start, 0, -1, dtype=beta.dtype)
@@ -91,21 +98,23 @@ def spectrum(beta: Float[Array, ""], d: int, degree: int, start: int) -> Float[A
         ratio = beta / (2 * k + d - 2 + beta * ratio)
         return ratio, ratio
 
-    _, ratios = jax.lax.scan(backward, jnp.zeros_like(beta), orders)
+    _, ratios = jax.lax.scan(backward, ratio_bound(beta, d, start + 1), orders)
     products = jnp.concatenate([jnp.ones(1, beta.dtype), jnp.cumprod(ratios[::-1])])
     numbers = np.array([float(harmonics(d, k)) for k in range(start + 1)])
     return products[: degree + 1] / jnp.sum(products * jnp.asarray(numbers, beta.dtype))
 
 
 def noise_floor(beta: float, d: int, dtype: DTypeLike) -> float:
-    """ε (1 + sqrt((d-1)β)): what rounding does to Σ_j m_j e^{β(<x_i,y_j>-1)} with Σ m = 1, however many modes are kept.
+    """What rounding does to Σ_j m_j e^{β(<x_i,y_j>-1)} with Σ m = 1, however many modes are kept.
 
-    A harmonic of degree l is reached by l multiplications, so it is wrong by about lε, and Σ_l N(d, l) g_l l is at most
-    sqrt((d-1)β): the root of the mean of l(l+d-2) under that law, which is -Δ of the kernel at x = y. Forces below it
-    (separated clusters of the slow phase) come out as noise of either sign: sum them directly.
+    ε(1 + √β) on the circle: a harmonic of degree l is reached by l multiplications, so it is wrong by about lε, and
+    Σ_l N(d, l) g_l l is at most √((d-1)β), the root of the mean of l(l+d-2) under that law, which is -Δ of the kernel
+    at x = y. ε(1 + √((d-1)β) + β) above: near a pole a rounded component of x is amplified by P_l'(1) ~ l²/2. Forces
+    below it (separated clusters of the slow phase) come out as noise of either sign: sum them directly.
     """
-    beta = finite_number("beta", beta, low=0.0)
-    return float(np.finfo(np.dtype(dtype)).eps * (1 + np.sqrt((positive_integer("d", d, 2) - 1) * beta)))
+    beta, d = finite_number("beta", beta, low=0.0), positive_integer("d", d, 2)
+    poles = beta if d > 2 else 0.0
+    return float(np.finfo(np.dtype(dtype)).eps * (1 + np.sqrt((d - 1) * beta) + poles))
 
 
 def admissible(beta: float, d: int, tolerance: float, dtype: DTypeLike) -> bool:
