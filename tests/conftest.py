@@ -4,6 +4,8 @@ import jax
 import matplotlib as mpl
 import pytest
 
+import pathlines  # noqa: F401  before anything is compiled
+
 jax.config.update("jax_enable_x64", True)
 mpl.use("agg")
 

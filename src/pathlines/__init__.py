@@ -1,12 +1,15 @@
 """Simulate, predict and verify what depth does to tokens.
 
 The public names are listed here and loaded on first use, so that ``import pathlines`` is instant and does not import
-JAX. ``pathlines.enable_float64()`` is the one global switch, and it is yours to make.
+JAX. ``pathlines.enable_float64()`` is the one global switch, and it is yours to make. (Where the installed compiler is
+known to be wrong, importing also tells it to be right: ``foundation/compiler.py``.)
 """
 
 from importlib import import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
+
+from pathlines.foundation.compiler import avoid_wrong_fusions
 
 if TYPE_CHECKING:
     from pathlines.attention import Hardmax as Hardmax
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
     from pathlines.weights import Piecewise as Piecewise
 
 __version__ = _version("pathlines")
+
+avoid_wrong_fusions()
 
 _ROOMS = {
     "attention": ("Hardmax", "Softmax", "Unnormalised"),
