@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlines.claim import evaluate as evaluate
     from pathlines.domain import Euclidean as Euclidean
     from pathlines.domain import Sphere as Sphere
+    from pathlines.domain.circle_law import quiet_start as quiet_start
+    from pathlines.draw import ANIMATIONS as ANIMATIONS
     from pathlines.draw import FIGURES as FIGURES
     from pathlines.draw import plot as plot
     from pathlines.foundation.papers import PAPERS as PAPERS
@@ -26,16 +28,20 @@ if TYPE_CHECKING:
     from pathlines.integrate import METHODS as METHODS
     from pathlines.integrate import Run as Run
     from pathlines.integrate import chain as chain
+    from pathlines.integrate import cluster_flow as cluster_flow
+    from pathlines.integrate import coarsen as coarsen
     from pathlines.integrate import ensemble as ensemble
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
     from pathlines.model import MODELS as MODELS
+    from pathlines.model import CircleDensity as CircleDensity
     from pathlines.model import CircleMeasure as CircleMeasure
     from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
     from pathlines.model import HomogenizedODE as HomogenizedODE
     from pathlines.model import HomogenizedSDE as HomogenizedSDE
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
+    from pathlines.model import PerceptronLandscape as PerceptronLandscape
     from pathlines.model import RandomBlock as RandomBlock
     from pathlines.model import RandomEncoder as RandomEncoder
     from pathlines.model import RandomPerceptron as RandomPerceptron
@@ -43,7 +49,10 @@ if TYPE_CHECKING:
     from pathlines.model import RescaledAttention as RescaledAttention
     from pathlines.model import SelfAttention as SelfAttention
     from pathlines.model import TransportedMeasure as TransportedMeasure
+    from pathlines.model import ZonalMeasure as ZonalMeasure
     from pathlines.observable import OBSERVABLES as OBSERVABLES
+    from pathlines.observable.kde_modes import count_modes as count_modes
+    from pathlines.observable.kde_modes import mode_positions as mode_positions
     from pathlines.store import open_run as open_run
     from pathlines.store import save_run as save_run
     from pathlines.sweep import phase_diagram as phase_diagram
@@ -61,18 +70,21 @@ _ROOMS = {
     "attention": ("Hardmax", "Softmax", "Unnormalised"),
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
-    "draw": ("FIGURES", "plot"),
+    "domain.circle_law": ("quiet_start",),
+    "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
-    "integrate": ("METHODS", "Run", "chain", "ensemble", "flow", "layers"),
+    "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "flow", "layers"),
     "model": (
         "MODELS",
+        "CircleDensity",
         "CircleMeasure",
         "FrozenExponentAttention",
         "HomogenizedODE",
         "HomogenizedSDE",
         "NormalisedAttention",
         "Perceptron",
+        "PerceptronLandscape",
         "RandomBlock",
         "RandomEncoder",
         "RandomPerceptron",
@@ -80,8 +92,10 @@ _ROOMS = {
         "RescaledAttention",
         "SelfAttention",
         "TransportedMeasure",
+        "ZonalMeasure",
     ),
     "observable": ("OBSERVABLES",),
+    "observable.kde_modes": ("count_modes", "mode_positions"),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),
     "weights": ("Fixed", "GaussianHeads", "Identity", "MixtureHeads", "Piecewise"),

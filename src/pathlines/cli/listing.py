@@ -8,7 +8,7 @@ import typer
 
 from pathlines.cli.common import console, ready
 
-KINDS = ("models", "claims", "observables", "figures", "papers", "methods")
+KINDS = ("models", "claims", "observables", "figures", "animations", "papers", "methods")
 
 
 def register(app: typer.Typer) -> None:
@@ -18,11 +18,11 @@ def register(app: typer.Typer) -> None:
 
 def listing(
     kind: Annotated[
-        str, typer.Argument(help="models, claims, observables, figures, papers or methods; all by default.")
+        str, typer.Argument(help="models, claims, observables, figures, animations, papers or methods; all by default.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object of lists.")] = False,
 ) -> None:
-    """List models, claims, observables, figures, papers and methods with a line each.
+    """List models, claims, observables, figures, animations, papers and methods with a line each.
 
     Examples: `pathlines list`, `pathlines list claims`, `pathlines list observables --json`.
     """
@@ -74,6 +74,10 @@ def entries(kind: str) -> list[tuple[str, str]]:
         from pathlines.draw import FIGURES
 
         return [(n, p.caption) for n, p in FIGURES.items()]
+    if kind == "animations":
+        from pathlines.draw import ANIMATIONS
+
+        return [(n, film.picture.caption) for n, film in ANIMATIONS.items()]
     if kind == "methods":
         from pathlines.integrate import METHODS
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli import bench, cite, collapse, figure, listing, regime, run, show, tradeoff, verify
 from pathlines.cli.common import fail, remember
 
 USAGE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -50,7 +52,17 @@ def options(
     remember(debug=debug, load=tuple(load or ()))
 
 
-for verb in (run, verify, figure, listing, show, cite, collapse, regime, tradeoff, bench):
+FIRST = ("run", "verify", "figure", "listing", "show", "cite")
+
+
+def verbs() -> list[Any]:
+    """The files of this room that register a verb: those everyone needs first, then the others by name."""
+    names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]) if m.name not in ("main", *FIRST))
+    files = [import_module(f"pathlines.cli.{name}") for name in (*FIRST, *names)]
+    return [file for file in files if hasattr(file, "register")]
+
+
+for verb in verbs():
     verb.register(app)
 
 

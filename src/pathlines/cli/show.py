@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")],
+    name: Annotated[
+        str, typer.Argument(help="A model, claim, observable, figure, animation, paper, or a saved run (FILE.nc).")
+    ],
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
 ) -> None:
     """Show an equation with its citation and good values, a claim with its setting, or a saved run.
@@ -27,14 +29,15 @@ def show(
     if name.endswith(".nc"):
         return _show_run(Path(name), plot)
     from pathlines.claim import CLAIMS
-    from pathlines.draw import FIGURES
+    from pathlines.draw import ANIMATIONS, FIGURES
     from pathlines.foundation.errors import UnknownNameError
     from pathlines.foundation.papers import PAPERS
     from pathlines.model import MODELS
     from pathlines.observable import OBSERVABLES
 
     shelves: list[tuple[Any, Any]] = [
-        (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure), (PAPERS, _paper),
+        (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure),
+        (ANIMATIONS, lambda film: _figure(film.picture)), (PAPERS, _paper),
     ]  # fmt: skip
     found = [describe(shelf[name]) for shelf, describe in shelves if name in list(shelf)]
     if not found:

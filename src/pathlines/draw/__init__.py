@@ -1,5 +1,6 @@
 """Figures, the report, one style."""
 
+from pathlines.draw.animation import ANIMATIONS as ANIMATIONS
 from pathlines.draw.gallery import FIGURES as FIGURES
 from pathlines.draw.gallery import Picture as Picture
 from pathlines.draw.gallery import picture as picture

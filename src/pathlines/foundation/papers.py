@@ -94,6 +94,20 @@ METASTABILITY = Paper(
     "2410.06833",
     2024,
 )
+PERCEPTRON_LANDSCAPE = Paper(
+    "alvarezlopez2026perceptrons",
+    "Perceptrons and localization of attention's mean-field landscape",
+    ("Antonio Álvarez-López", "Borjan Geshkovski", "Domènec Ruiz-Balet"),
+    "2601.21366",
+    2026,
+)
+KDE_MODES = Paper(
+    "geshkovski2024modes",
+    "On the number of modes of Gaussian kernel density estimators",
+    ("Borjan Geshkovski", "Philippe Rigollet", "Yihang Sun"),
+    "2412.09080",
+    2024,
+)
 HOMOGENIZED = Paper(
     "koubbi2026homogenized",
     "Homogenized Transformers",
@@ -115,6 +129,13 @@ SYNCHRONIZATION = Paper(
     "2604.26898",
     2026,
 )
+UNIFIED = Paper(
+    "castin2025unified",
+    "A Unified Perspective on the Dynamics of Deep Transformers",
+    ("Valérie Castin", "Pierre Ablin", "José Antonio Carrillo", "Gabriel Peyré"),
+    "2501.18322",
+    2025,
+)
 
 PAPERS: dict[str, Paper] = {
     p.key: p
@@ -128,8 +149,11 @@ PAPERS: dict[str, Paper] = {
         LONG_CONTEXT,
         METASTABLE_EMERGENCE,
         METASTABILITY,
+        PERCEPTRON_LANDSCAPE,
+        KDE_MODES,
         HOMOGENIZED,
         STOCHASTIC_CLUSTERING,
         SYNCHRONIZATION,
+        UNIFIED,
     )
 }

@@ -1,6 +1,8 @@
 """Depth as time: layers, flows, ensembles, certificates."""
 
 from pathlines.integrate.chain import chain as chain
+from pathlines.integrate.cluster_flow import cluster_flow as cluster_flow
+from pathlines.integrate.coarsen import coarsen as coarsen
 from pathlines.integrate.ensemble import ensemble as ensemble
 from pathlines.integrate.flow import flow as flow
 from pathlines.integrate.forms import Form as Form

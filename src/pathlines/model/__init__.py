@@ -6,6 +6,7 @@ from pathlines.model.base import Model as Model
 from pathlines.model.base import PathModel as PathModel
 from pathlines.model.base import Snapshot as Snapshot
 from pathlines.model.circle import CircleAttention as CircleAttention
+from pathlines.model.circle_density import CircleDensity as CircleDensity
 from pathlines.model.circle_measure import CircleMeasure as CircleMeasure
 from pathlines.model.frozen_exponent import FrozenExponentAttention as FrozenExponentAttention
 from pathlines.model.gram import GramAttention as GramAttention
@@ -19,6 +20,7 @@ from pathlines.model.normalised import NormalisedAttention as NormalisedAttentio
 from pathlines.model.overlap_pair import FixedScorePair as FixedScorePair
 from pathlines.model.overlap_pair import RandomScorePair as RandomScorePair
 from pathlines.model.perceptron import Perceptron as Perceptron
+from pathlines.model.perceptron_landscape import PerceptronLandscape as PerceptronLandscape
 from pathlines.model.random_block import RandomBlock as RandomBlock
 from pathlines.model.random_encoder import RandomEncoder as RandomEncoder
 from pathlines.model.random_perceptron import RandomPerceptron as RandomPerceptron
@@ -27,3 +29,4 @@ from pathlines.model.rescaled import RescaledAttention as RescaledAttention
 from pathlines.model.schemes import SCHEMES as SCHEMES
 from pathlines.model.schemes import Scheme as Scheme
 from pathlines.model.self_attention import SelfAttention as SelfAttention
+from pathlines.model.zonal import ZonalMeasure as ZonalMeasure

@@ -1,0 +1,172 @@
+"""The metastability theorem of Dynamic metastability in the self-attention model (arXiv:2410.06833) and its errata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.metastability.plain import attention_model, circle_tokens
+from pathlines.claim.tolerance import at_least, at_most
+from pathlines.foundation.papers import METASTABILITY
+from pathlines.integrate.coarsen import Coarsening, coarsen
+from pathlines.limit.metastability.caps import caps, log_gathering_time, rate_bounds
+
+# --- M7: containment and gathering
+
+
+def cap_angles(s: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Angles that fill caps of size ε from edge to edge, and the cap of each token."""
+    reach = np.arccos(1 - s.epsilon)
+    offsets = np.linspace(-1, 1, s.each) * reach * np.where(np.arange(s.each) % 2, 0.3, 1.0)
+    angles = (np.asarray(s.centres)[:, None] + offsets).ravel()
+    return angles, np.repeat(np.arange(len(s.centres)), s.each)
+
+
+def _paths(found: Coarsening) -> tuple[np.ndarray, np.ndarray]:
+    """ln t and token coordinates (time, token, 2) over both phases."""
+    assert found.staircase is not None
+    tokens = np.concatenate([run["tokens"].values[1:] for run in found.runs])
+    slow = circle_tokens(found.staircase.positions[:, found.labels])
+    return found.profile[0], np.concatenate([tokens, slow])
+
+
+def _crossing(log_t: np.ndarray, values: np.ndarray, level: float) -> float:
+    """ln t when ``values``, starting below the level, first exceed it; infinite if never."""
+    above = np.flatnonzero(values > level)
+    if len(above) == 0:
+        return np.inf
+    i = int(above[0])
+    if i == 0:
+        return float(log_t[0])
+    share = (level - values[i - 1]) / (values[i] - values[i - 1])
+    return float(log_t[i - 1] + share * (log_t[i] - log_t[i - 1]))
+
+
+def simulate_caps(s: Any) -> Evidence:
+    """Particles, then clusters: when tokens leave the doubled caps, and when each cap has gathered."""
+    angles, home = cap_angles(s)
+    exits, gathered, curves = [], [], []
+    for kind in s.kinds:
+        log_t, tokens = _paths(coarsen(attention_model(kind, s.beta), circle_tokens(angles)))
+        away = 1 - np.sum(tokens * circle_tokens(s.centres)[home], axis=-1).min(axis=1)
+        spread = np.max([_diameter(tokens[:, home == q]) for q in range(len(s.centres))], axis=0)
+        exits.append(_crossing(log_t, away, 2 * s.epsilon))
+        gathered.append(_crossing(log_t, -spread, -2 * np.exp(-s.rate * s.beta)))
+        curves.append(Curve(f"{kind.upper()} 1 − min ⟨x,w⟩", log_t, away, panel="distance from the centres"))
+        curves.append(Curve(f"{kind.upper()} largest |xᵢ−xⱼ|²", log_t, spread, panel="inside the caps"))
+    return Evidence({"log_exit": exits, "log_gather": gathered}, curves=tuple(curves))
+
+
+def _diameter(tokens: np.ndarray) -> np.ndarray:
+    """Largest squared distance at each time."""
+    return np.sum((tokens[:, :, None] - tokens[:, None, :]) ** 2, axis=-1).max(axis=(1, 2))
+
+
+def predict_caps(s: Any) -> Evidence:
+    """ln T₁ and ln T₂ of the theorem; nothing where its conditions fail."""
+    found = caps(s.centres, s.epsilon, s.beta, s.each * len(s.centres), s.rate)
+    if not found.holds:
+        return Evidence({"log_exit": None, "log_gather": None}, source="the conditions of the theorem fail here")
+    bound = 2 * np.exp(-s.rate * s.beta)
+    lines = (
+        Curve("2ε until T₂", [0, found.log_exit], [2 * s.epsilon] * 2, panel="distance from the centres"),
+        Curve("2e^{−λβ} on [T₁, T₂]", [found.log_gather, found.log_exit], [bound] * 2, panel="inside the caps"),
+    )
+    return Evidence({"log_exit": found.log_exit, "log_gather": found.log_gather}, curves=lines, source="theorem")
+
+
+claim(
+    "metastability/M7",
+    METASTABILITY,
+    "metastability theorem",
+    "Tokens in separated caps S_q(ε) stay in S_q(2ε) until T₂ = (ε/n)e^{(1−α)β}, and from T₁ = 2ne^{8εβ} + "
+    "enλβ²/(β−1) on squared distances inside a cap are at most 2e^{−λβ}, for SA and USA.",
+    models=("sa", "usa"),
+    quick={"centres": [0.0, 2.0], "each": 3, "epsilon": 0.01, "beta": 20.0, "rate": 0.7, "kinds": ["sa", "usa"]},
+    full={"each": 6, "rate": 0.6},
+    within={
+        "log_exit": at_least("a lower bound of the theorem"),
+        "log_gather": at_most("an upper bound of the theorem"),
+    },
+    simulate=simulate_caps,
+    predict=predict_caps,
+    axes=Axes("ln t", "1 − ⟨x,w⟩, or squared distance", y_scale="log"),
+    note="rate is λ. Exit times come from particles handed over to clusters: they are beyond 10⁶ steps.",
+)
+
+
+# --- ER-04: the first bound on λ
+
+
+def _overlap(s: Any) -> float:
+    """α at which γ takes the given small value."""
+    return float(1 - 8 * s.epsilon - np.log(2 * s.n**2 / s.epsilon) / s.beta - s.gamma)
+
+
+def _largest_time(s: Any, sign: float) -> Evidence:
+    """ln T₁ at 0.99 of the smaller bound, the first one with the given sign of its logarithm, term by term."""
+    alpha, n, e = _overlap(s), s.n, s.epsilon
+    shape = np.log((s.beta - 1) * e / (s.beta**2 * n**2 * np.e))
+    log_first = s.beta * (1 - alpha) + sign * shape + np.log(1 - np.exp(-s.gamma * s.beta))
+    second = 1 - alpha - np.log(2 * n**2 / (1 - 8 * e)) / s.beta - 8 * e
+    rate = 0.99 * min(np.exp(min(log_first, 50.0)), second)
+    return Evidence({"log_gather": np.log(2 * n * np.exp(8 * e * s.beta) + np.e * n * rate * s.beta**2 / (s.beta - 1))})
+
+
+def simulate_printed_bound(s: Any) -> Evidence:
+    """λ next to the printed bound."""
+    return _largest_time(s, -1.0)
+
+
+def simulate_bound(s: Any) -> Evidence:
+    """λ next to the bound with the sign that the proof needs."""
+    return _largest_time(s, 1.0)
+
+
+def predict_bound(s: Any) -> Evidence:
+    """ln T₂, before which T₁ must come; drawn over γ."""
+    gammas = np.geomspace(s.gamma / 10, 1.0, 60)
+    alphas = [_overlap(type(s)(**{**vars(s), "gamma": g})) for g in gammas]
+    exits = np.log(s.epsilon / s.n) + s.beta * (1 - np.asarray(alphas))
+    lines = [Curve("ln T₂", gammas, exits)]
+    for name, printed in (("ln T₁, printed sign", True), ("ln T₁, corrected sign", False)):
+        rates = []
+        for a in alphas:
+            first, second = rate_bounds(s.beta, s.n, s.epsilon, a, printed)
+            rates.append(0.99 * min(np.exp(min(first, 50.0)), second))
+        lines.append(Curve(name, gammas, [log_gathering_time(s.beta, s.n, s.epsilon, r) for r in rates]))
+    exit_here = np.log(s.epsilon / s.n) + s.beta * (1 - _overlap(s))
+    return Evidence({"log_gather": exit_here}, curves=tuple(lines))
+
+
+_BOUND = {"n": 6, "epsilon": 0.01, "beta": 20.0, "gamma": 1e-3}
+_BOUND_AXES = Axes("γ", "logarithm of time", x_scale="log")
+claim(
+    "metastability/ER-04",
+    METASTABILITY,
+    "first bound on λ, as printed",
+    "For every λ below e^{(1−α)β}(β²n²e)/((β−1)ε)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
+    models=("sa", "usa"),
+    quick=_BOUND,
+    within={"log_gather": at_most("T₁ < T₂")},
+    simulate=simulate_printed_bound,
+    predict=predict_bound,
+    expected="refuted",
+    corrected_by="metastability/ER-04b",
+    axes=_BOUND_AXES,
+    note="The sign in front of β⁻¹ln((β−1)ε/(β²n²e)) is printed as minus.",
+)
+claim(
+    "metastability/ER-04b",
+    METASTABILITY,
+    "first bound on λ (corrected)",
+    "For every λ below e^{(1−α)β}((β−1)ε)/(β²n²e)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
+    models=("sa", "usa"),
+    quick=_BOUND,
+    within={"log_gather": at_most("T₁ < T₂, since 2ne^{8εβ} = T₂e^{−γβ}")},
+    simulate=simulate_bound,
+    predict=predict_bound,
+    axes=_BOUND_AXES,
+)

@@ -1,0 +1,142 @@
+"""How many clusters: about √(2β), from √(3β/2) maxima of the potential of uniform tokens (arXiv:2410.23228)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.metastability.mode_selection import counts, saturation
+from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.limit.metastability.linear_phase import mean_maxima
+from pathlines.model.base import Snapshot
+from pathlines.model.circle import CircleAttention
+from pathlines.observable.patterns import potential_modes
+
+
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard error, at least that of one run in a hundred having another count."""
+    return float(values.mean()), float(max(values.std(ddof=1), 0.1) / np.sqrt(len(values)))
+
+
+def _means(s: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mean number of maxima, and its error, for each β, at half the saturation time."""
+    rows = [_mean(counts(CircleAttention(b), s, s.tokens, [saturation(b, s.tokens) / 2])[:, 0]) for b in s.betas]
+    mean, error = np.transpose(rows)
+    return mean, error
+
+
+def simulate_numbers(s: Any) -> Evidence:
+    """Maxima of the potential when the pattern has just formed."""
+    mean, error = _means(s)
+    return Evidence({"maxima": mean}, {"maxima": error}, curves=(Curve("quiet starts", s.betas, mean, error),))
+
+
+def predict_numbers(s: Any) -> Evidence:
+    """Rice's formula in the linear phase, at the same times."""
+    fine = np.geomspace(min(s.betas), max(s.betas), 40)
+    at = lambda b: float(mean_maxima(b, saturation(b, s.tokens) / 2))  # noqa: E731
+    curves = (
+        Curve("linear phase (Rice)", fine, [at(b) for b in fine]),
+        Curve("√(2β)", fine, np.sqrt(2 * fine)),
+    )
+    return Evidence({"maxima": [at(b) for b in s.betas]}, curves=curves)
+
+
+SIZES: dict[str, Any] = {"tokens": 1e4, "runs": 24, "points": 300, "noisy": 50, "seed": 0}
+
+claim(
+    "metastability/S5",
+    METASTABLE_EMERGENCE,
+    "clusters grow like √β",
+    "From N i.i.d. uniform tokens on the circle the pattern that forms has about √(2β) clusters; on average the number "
+    "of maxima of the potential is √(Σk⁴gₖ²e^{2λₖt}/Σk²gₖ²e^{2λₖt}).",
+    models=("circle",),
+    quick={"betas": [4.0, 25.0], **SIZES},
+    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500},
+    within={"maxima": absolute(0.4, "four standard errors of a mean over 24 starts, and the first mergers")},
+    simulate=simulate_numbers,
+    predict=predict_numbers,
+    axes=Axes("β", "clusters", x_scale="log", y_scale="log"),
+)
+
+
+def simulate_exponent(s: Any) -> Evidence:
+    """The slope of ln(number) in ln β."""
+    mean, error = _means(s)
+    exponent = np.polyfit(np.log(s.betas), np.log(mean), 1)[0]
+    return Evidence({"exponent": exponent}, curves=(Curve("quiet starts", s.betas, mean, error),))
+
+
+def predict_exponent(s: Any) -> Evidence:
+    """-1/2, as printed."""
+    fine = np.geomspace(min(s.betas), max(s.betas), 20)
+    return Evidence({"exponent": -0.5}, curves=(Curve("β^{−1/2}", fine, fine**-0.5),), source="printed formula")
+
+
+claim(
+    "metastability/ER-01",
+    METASTABLE_EMERGENCE,
+    "number of clusters ~ β^{−1/2} (slides)",
+    "The number of clusters on the circle scales like β^{−1/2}.",
+    models=("circle",),
+    quick={"betas": [4.0, 25.0], **SIZES, "runs": 8},
+    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500, "runs": 24},
+    within={"exponent": absolute(0.1, "corrections to the power law and the spread of eight starts")},
+    simulate=simulate_exponent,
+    predict=predict_exponent,
+    expected="refuted",
+    corrected_by="metastability/S5",
+    axes=Axes("β", "clusters", x_scale="log", y_scale="log"),
+    note="β^{−1/2} is the distance between neighbours; the number is its inverse.",
+)
+
+
+def _first_counts(model: CircleAttention, keys: PRNGKeyArray, n: int) -> Array:
+    """Maxima of the potential of n i.i.d. uniform tokens, one count a key."""
+
+    def one(key: PRNGKeyArray) -> Array:
+        state = model.initial(Sphere(2).uniform(key, n))
+        return potential_modes(Snapshot(model, state, jnp.zeros(()), state))
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+
+
+def simulate_initial(s: Any) -> Evidence:
+    """Independent uniform tokens, before anything moves."""
+    keys = jax.random.split(jax.random.key(s.seed), s.runs)
+    rows = [_mean(np.asarray(_first_counts(CircleAttention(b), keys, s.n), float)) for b in s.betas]
+    mean, error = np.transpose(rows)
+    return Evidence({"maxima": mean}, {"maxima": error}, curves=(Curve("uniform tokens", s.betas, mean, error),))
+
+
+def predict_initial(s: Any) -> Evidence:
+    """Rice's formula for the Gaussian limit n → ∞."""
+    fine = np.geomspace(min(s.betas), max(s.betas), 40)
+    curves = (
+        Curve("Rice", fine, [float(mean_maxima(b)) for b in fine]),
+        Curve("√(3β/2)", fine, np.sqrt(1.5 * fine)),
+    )
+    return Evidence({"maxima": [float(mean_maxima(b)) for b in s.betas]}, curves=curves)
+
+
+claim(
+    "metastability/S6",
+    METASTABLE_EMERGENCE,
+    "maxima of the potential of uniform tokens (derived)",
+    "For N → ∞ i.i.d. uniform tokens on the circle the attention potential has on average √(Σk⁴gₖ²/Σk²gₖ²) → √(3β/2) "
+    "maxima, gₖ = e^{−β}Iₖ(β): fewer than the √(2β) clusters that form.",
+    models=("circle",),
+    quick={"betas": [9.0, 81.0], "n": 2000, "runs": 100, "seed": 0},
+    full={"n": 4000, "runs": 200},
+    within={"maxima": standard_errors(3.5, "means over independent draws; the non-Gaussian part is of order β^½/n")},
+    simulate=simulate_initial,
+    predict=predict_initial,
+    axes=Axes("β", "maxima of U", x_scale="log", y_scale="log"),
+)

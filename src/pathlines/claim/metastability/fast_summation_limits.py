@@ -1,0 +1,124 @@
+"""What sums by harmonics cost, and below which force they are noise (derived).
+
+Settings are those of Emergence of meta-stable clustering in mean-field transformer models, arXiv:2410.23228.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import skellam
+
+from pathlines.attention import Softmax
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.metastability.plain import attention_model
+from pathlines.claim.tolerance import absolute, at_most, exactly, relative
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.kernels import attend
+from pathlines.kernels.spectral import degree, noise_floor, spectral_attend
+
+# --- F3: linear cost
+
+
+def _seconds(s: Any, n: int) -> tuple[float, float]:
+    """(processor seconds, seconds on the clock) of the quickest of ``rounds`` drifts of n tokens, compiled before."""
+    x = Sphere(2).uniform(jax.random.key(s.seed), n)
+    masses = jnp.full(n, 1 / n)
+    drift = eqx.filter_jit(lambda x: spectral_attend(Softmax(), x, x, s.beta, masses, s.tolerance)[0])
+    jax.block_until_ready(drift(x))
+    times = []
+    for _ in range(s.rounds):
+        began = time.process_time(), time.perf_counter()
+        jax.block_until_ready(drift(x))
+        times.append((time.process_time() - began[0], time.perf_counter() - began[1]))
+    work, clock = np.min(times, axis=0)
+    return float(work), float(clock)
+
+
+def simulate_cost(s: Any) -> Evidence:
+    """The exponent p in processor time ∝ n^p between the two largest sizes, and the time of the largest."""
+    work, clock = np.array([_seconds(s, int(n)) for n in s.sizes]).T
+    exponent = np.log(work[-1] / work[-2]) / np.log(s.sizes[-1] / s.sizes[-2])
+    values = {"exponent": exponent, "seconds": clock[-1], "modes": degree(s.beta, 2, s.tolerance)}
+    return Evidence(values, curves=(Curve("one SA drift", s.sizes, work),))
+
+
+def predict_cost(s: Any) -> Evidence:
+    """Linear; the number of modes from the tail of the Skellam law, which does not know n."""
+    k = np.arange(0, 60 + int(12 * np.sqrt(s.beta)))
+    tails = 2 * skellam.sf(k, s.beta / 2, s.beta / 2)
+    modes = int(np.argmax(tails <= s.tolerance))
+    return Evidence({"exponent": 1.0, "seconds": 5.0, "modes": modes})
+
+
+claim(
+    "metastability/F3",
+    METASTABLE_EMERGENCE,
+    "cost is linear in the number of tokens",
+    "The number of Fourier modes depends on β and the tolerance only, and the time of a drift grows like n: "
+    "a million tokens take less than five seconds.",
+    models=("sa",),
+    quick={"sizes": [100000, 1000000], "beta": 9.0, "tolerance": 1e-12, "rounds": 6, "seed": 2},
+    full={"sizes": [10000, 100000, 1000000]},
+    within={
+        "exponent": absolute(
+            0.3, "a factor of two in a ratio of ten: caches and idle threads that wait for the last one"
+        ),
+        "seconds": at_most("the stated time"),
+        "modes": absolute(1, "tails within rounding of the tolerance may decide for a neighbour"),
+    },
+    simulate=simulate_cost,
+    predict=predict_cost,
+    axes=Axes("number of tokens n", "processor seconds", "log", "log"),
+)
+
+
+# --- F5: noise floor
+
+
+def simulate_floor(s: Any) -> Evidence:
+    """The pull of one cluster of mass 1/2 on the other: directly, by harmonics, and whether the floor says so."""
+    x, y = (jnp.asarray([[np.cos(a), np.sin(a)]]) for a in (0.0, s.gap))
+    half, kind = jnp.asarray([0.5]), attention_model("usa", s.beta).attention
+    direct, _ = attend(kind, s.beta * x, y, y, half)
+    fast, _ = spectral_attend(kind, x, y, s.beta, half, 4 * noise_floor(s.beta, 2, "float64"))
+    force, noisy = (float(Sphere(2).tangent(x, out)[0, 1]) for out in (direct, fast))
+    floor = noise_floor(s.beta, 2, "float64")
+    values = {"force": force, "guard": int(force < floor), "off": abs(noisy - force)}
+    curve = Curve("by harmonics", [s.gap], [abs(noisy)])
+    return Evidence(values, curves=(curve, Curve("directly", [s.gap], [force])))
+
+
+def predict_floor(s: Any) -> Evidence:
+    """½ e^{β(cos φ - 1)} sin φ; the noise of sums by harmonics is ε(1 + √β) times a few."""
+    gaps = np.linspace(0.05, 3.1, 200)
+    pull = lambda gap: 0.5 * np.exp(-2 * s.beta * np.sin(gap / 2) ** 2) * np.sin(gap)  # noqa: E731
+    floor = np.finfo(float).eps * (1 + np.sqrt(s.beta))
+    values = {"force": pull(s.gap), "guard": int(pull(s.gap) < floor), "off": 4 * floor}
+    curves = (Curve("½e^{β(cos φ−1)} sin φ", gaps, pull(gaps)), Curve("ε(1 + √β)", gaps, np.full(200, floor)))
+    return Evidence(values, curves=curves)
+
+
+claim(
+    "metastability/F5",
+    METASTABLE_EMERGENCE,
+    "sums by harmonics have a noise floor",
+    "Two clusters at β = 81 and angle 2 pull each other with force 6.93·10⁻⁵¹; harmonics return noise of either sign, "
+    "bounded by the floor ε(1 + √β) which the choice of summation knows. The slow phase needs other means.",
+    models=("usa",),
+    quick={"beta": 81.0, "gap": 2.0},
+    within={
+        "force": relative(1e-12, "roundings of one exponential whose exponent is about −100"),
+        "guard": exactly("the force is below the floor or not"),
+        "off": at_most("the stated tolerance of the kernel, four floors"),
+    },
+    simulate=simulate_floor,
+    predict=predict_floor,
+    axes=Axes("angle φ between clusters", "force", y_scale="log"),
+)

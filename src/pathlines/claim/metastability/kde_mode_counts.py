@@ -1,0 +1,198 @@
+"""How many modes a kernel density estimator of normal samples has (arXiv:2412.09080)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.tolerance import at_least, at_most, exactly, standard_errors
+from pathlines.foundation.papers import KDE_MODES
+from pathlines.limit.metastability.kde_modes import bracket, count_by_signs, leading_constant, two_sample_modes
+from pathlines.observable.kde_modes import ModeTable, normal_modes
+
+CERTIFIED = exactly("every count is certified: no interval was left open by rounding")
+
+
+@lru_cache(maxsize=64)
+def _table(n: int, beta: float, runs: int, seed: int) -> ModeTable:
+    return normal_modes(n, beta, runs, seed)
+
+
+def _tables(s: Any) -> list[ModeTable]:
+    """One table a cell [n, β], each from its own seed."""
+    return [_table(int(n), float(b), s.runs, s.seed + i) for i, (n, b) in enumerate(s.cells)]
+
+
+def _doubtful(tables: list[ModeTable]) -> int:
+    return int(sum(t.doubtful.sum() for t in tables))
+
+
+# --- K1: two samples
+
+
+def simulate_pair(s: Any) -> Evidence:
+    """Average number of modes of two samples."""
+    tables = [_table(2, b, s.runs, s.seed + i) for i, b in enumerate(s.betas)]
+    means, errors = [t.mean for t in tables], [t.error for t in tables]
+    curve = Curve("samples", s.betas, means, np.array(errors))
+    return Evidence({"mean": means, "doubtful": _doubtful(tables)}, {"mean": errors}, curves=(curve,))
+
+
+def predict_pair(s: Any) -> Evidence:
+    """1 + erfc(β^{-1/2})."""
+    fine = np.geomspace(min(s.betas) / 2, max(s.betas) * 2, 200)
+    curve = Curve("1 + erfc(β^{-1/2})", fine, two_sample_modes(fine))
+    return Evidence({"mean": two_sample_modes(s.betas), "doubtful": 0}, curves=(curve,))
+
+
+claim(
+    "metastability/K1",
+    KDE_MODES,
+    "modes of two samples (derived)",
+    "A Gaussian kernel density estimator of two standard normal samples has two modes if and only if "
+    "|X₁ − X₂| > 2β^{−1/2}, so 1 + erfc(β^{−1/2}) on average.",
+    models=(),
+    quick={"betas": [2.0, 4.0, 25.0], "runs": 8000, "seed": 1},
+    full={"runs": 200000},
+    within={
+        "mean": standard_errors(4.0, "4 standard errors of the sample mean, three β at a fixed seed"),
+        "doubtful": CERTIFIED,
+    },
+    simulate=simulate_pair,
+    predict=predict_pair,
+    axes=Axes("inverse squared bandwidth β", "E #modes", x_scale="log"),
+)
+
+
+# --- K2: the count, by an independent counter
+
+
+def simulate_counts(s: Any) -> Evidence:
+    """Average number of modes, by polynomials with isolated zeros."""
+    tables = _tables(s)
+    means, errors = [t.mean for t in tables], [t.error for t in tables]
+    curve = Curve("isolated zeros", [b for _, b in s.cells], means, np.array(errors))
+    return Evidence({"mean": means, "doubtful": _doubtful(tables)}, {"mean": errors}, curves=(curve,))
+
+
+def predict_counts(s: Any) -> Evidence:
+    """The same average over other samples, by the signs of P̂' on a grid of step h/12."""
+    means, errors = [], []
+    for i, (n, beta) in enumerate(s.cells):
+        rng = np.random.default_rng([s.seed, 7, i])
+        found = [count_by_signs(rng.standard_normal(int(n)), beta) for _ in range(s.checks)]
+        means.append(np.mean(found))
+        errors.append(np.std(found, ddof=1) / np.sqrt(s.checks))
+    curve = Curve("signs on a grid", [b for _, b in s.cells], means, np.array(errors))
+    return Evidence({"mean": means, "doubtful": 0}, {"mean": errors}, (curve,), source="another count, other samples")
+
+
+TABLE = [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0], [1000, 10.0], [1000, 100.0], [1000, 1000.0], [3000, 300.0],
+         [10000, 100.0], [10000, 1000.0], [10000, 10000.0]]  # fmt: skip
+
+claim(
+    "metastability/K2",
+    KDE_MODES,
+    "expected number of modes",
+    "The average number of modes over samples of n standard normals is the same whether zeros of P̂′ are isolated "
+    "or signs are counted on a grid of step h/12, from n = 50, β = 4 (1.105) to n = β = 10⁴ (133.3).",
+    models=(),
+    quick={"cells": [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0]], "runs": 600, "checks": 40, "seed": 2},
+    full={"cells": TABLE, "runs": 1000, "checks": 60},
+    within={
+        "mean": standard_errors(4.0, "4 standard errors of both averages together"),
+        "doubtful": CERTIFIED,
+    },
+    simulate=simulate_counts,
+    predict=predict_counts,
+    axes=Axes("inverse squared bandwidth β", "E #modes", "log", "log"),
+    note="cells are [n, β].",
+)
+
+
+# --- K3: bracket
+
+
+def simulate_bracket(s: Any) -> Evidence:
+    """The average with four standard errors taken towards each bound."""
+    tables = _tables(s)
+    means, errors = np.array([t.mean for t in tables]), np.array([t.error for t in tables])
+    curve = Curve("samples", [b for _, b in s.cells], means, errors)
+    return Evidence({"lower": means + 4 * errors, "upper": means - 4 * errors}, curves=(curve,))
+
+
+def predict_bracket(s: Any) -> Evidence:
+    """KR_T, and with the samples beyond t_e; nothing where n² < β."""
+    lows, highs = np.array([bracket(int(n), b) for n, b in s.cells]).T
+    if np.isnan(lows).any():
+        return Evidence({"lower": None, "upper": None})
+    betas = [b for _, b in s.cells]
+    curves = (Curve("KR_T", betas, lows), Curve("KR_T + 2n(1 − Φ(t_e))", betas, highs))
+    return Evidence({"lower": lows, "upper": highs}, curves=curves, source="quadrature of the Kac-Rice density")
+
+
+claim(
+    "metastability/K3",
+    KDE_MODES,
+    "bracket of the expected number of modes (derived)",
+    "KR_T ≤ E #modes ≤ KR_T + 2n(1 − Φ(t_e)), KR_T the integral of the Kac–Rice density with Gaussian (F, F′) over "
+    "|t| ≤ t_e = √(2 ln n − ln β): beyond t_e there are no more modes than samples, in expectation.",
+    models=(),
+    quick={"cells": [[50, 4.0], [100, 10.0], [300, 30.0], [1000, 100.0], [1000, 1000.0]], "runs": 500, "seed": 3},
+    full={"cells": TABLE, "runs": 1000},
+    within={
+        "lower": at_least("four standard errors are in the measured number"),
+        "upper": at_most("four standard errors are in the measured number"),
+    },
+    simulate=simulate_bracket,
+    predict=predict_bracket,
+    axes=Axes("inverse squared bandwidth β", "E #modes", "log", "log"),
+    note="cells are [n, β]; the lower bound is observed, not proved.",
+)
+
+
+# --- K4: slow approach of the constant
+
+
+def simulate_constant(s: Any) -> Evidence:
+    """mean/√(β ln β) along β = n."""
+    tables = [_table(int(n), float(n), s.runs, s.seed + i) for i, n in enumerate(s.sizes)]
+    scale = np.array([np.sqrt(n * np.log(n)) for n in s.sizes])
+    ratio, error = np.array([t.mean for t in tables]) / scale, np.array([t.error for t in tables]) / scale
+    fall = np.hypot(error[1:], error[:-1])
+    values = {"lower": ratio + 4 * error, "upper": ratio - 4 * error, "above": ratio - 4 * error}
+    return Evidence({**values, "change": np.diff(ratio) + 4 * fall}, curves=(Curve("samples", s.sizes, ratio, error),))
+
+
+def predict_constant(s: Any) -> Evidence:
+    """Between the bracket's ends, above the limit π^{-1}√(3/2), and falling."""
+    limit = leading_constant(1.0)
+    scale = np.array([np.sqrt(n * np.log(n)) for n in s.sizes])
+    low, high = np.array([bracket(int(n), float(n)) for n in s.sizes]).T / scale
+    values = {"lower": low, "upper": high, "above": np.full(len(low), limit), "change": np.zeros(len(low) - 1)}
+    lines = (Curve("KR_T", s.sizes, low), Curve("KR_T + 2n(1 − Φ(t_e))", s.sizes, high))
+    return Evidence(values, curves=(*lines, Curve("limit", s.sizes, np.full(len(low), limit))))
+
+
+claim(
+    "metastability/K4",
+    KDE_MODES,
+    "slow approach of the leading constant (derived)",
+    "Along β = n the ratio E #modes/√(β ln β) falls towards π⁻¹√(3/2) = 0.38985 only logarithmically: "
+    "0.464, 0.4485, 0.439 at n = 10², 10³, 10⁴.",
+    models=(),
+    quick={"sizes": [100, 1000], "runs": 1500, "seed": 4},
+    full={"sizes": [100, 1000, 10000], "runs": 2000},
+    within={
+        "lower": at_least("four standard errors are in the measured number"),
+        "upper": at_most("four standard errors are in the measured number"),
+        "above": at_least("four standard errors are in the measured number"),
+        "change": at_most("four standard errors are in the measured number"),
+    },
+    simulate=simulate_constant,
+    predict=predict_constant,
+    axes=Axes("n = β", "E #modes/√(β ln β)", x_scale="log"),
+)

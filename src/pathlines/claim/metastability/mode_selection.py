@@ -1,0 +1,169 @@
+"""Which mode wins, and how surely: only logarithmically sharp in the number of tokens (arXiv:2410.23228)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.tolerance import at_least, at_most, standard_errors
+from pathlines.domain.circle_law import QuietMoments, QuietTokens
+from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.integrate import ensemble
+from pathlines.limit.metastability.growth import dominant_degree, growth_rates, selection_probabilities
+from pathlines.limit.metastability.linear_phase import maxima_shares
+from pathlines.model.circle import CircleAttention
+from pathlines.observable.patterns import potential_modes
+
+
+def counts(model: CircleAttention, s: Any, tokens: float, times: Any) -> np.ndarray:
+    """(runs, times): maxima of the potential from quiet starts of N tokens, as points that go through saturation."""
+    law = QuietTokens(QuietMoments(tokens, s.noisy), s.points)
+    key = jax.random.key(s.seed)
+    run = ensemble(model, law, runs=s.runs, key=key, times=times, record=potential_modes, rtol=1e-5)
+    return run["potential_modes"].values
+
+
+def saturation(beta: float, tokens: float, kind: str = "sa") -> float:
+    """(½ ln N + 2)/λ*: two e-folds after the linear amplitude of the fastest mode is one."""
+    return (0.5 * np.log(tokens) + 2) / growth_rates(beta, 2, dominant_degree(beta, 2), kind)[-1]
+
+
+def _shares(found: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Share of runs with the wanted count, and its standard error from Laplace's rule, which is never zero."""
+    runs = len(found)
+    share, safe = (found == wanted).mean(axis=0), ((found == wanted).sum(axis=0) + 1) / (runs + 2)
+    return share, np.sqrt(safe * (1 - safe) / runs)
+
+
+def simulate_selection(s: Any) -> Evidence:
+    """The share of starts with k* maxima at saturation."""
+    wanted = dominant_degree(s.beta, 2)
+    rows = [counts(CircleAttention(s.beta), s, n, [saturation(s.beta, n)])[:, 0] for n in s.tokens]
+    share, error = np.transpose([_shares(row, wanted) for row in rows])
+    gain = share[-1] - share[0]
+    return Evidence(
+        {"share_above": share + 3 * error, "gain": gain},
+        {"gain": float(np.hypot(error[0], error[-1]))},
+        curves=(Curve("k* maxima at saturation", s.tokens, share, error),),
+    )
+
+
+def predict_selection(s: Any) -> Evidence:
+    """The probability that k* is the first to reach c in the linear phase."""
+    at = dominant_degree(s.beta, 2) - 1
+    linear = [selection_probabilities(s.beta, n, s.level, s.noisy)[at] for n in s.tokens]
+    fine = np.geomspace(min(s.tokens), max(s.tokens), 30)
+    curve = Curve("k* first, linear", fine, [selection_probabilities(s.beta, n, s.level, s.noisy)[at] for n in fine])
+    return Evidence({"share_above": linear, "gain": 0.0}, curves=(curve,))
+
+
+claim(
+    "metastability/S3",
+    METASTABLE_EMERGENCE,
+    "k* wins more often the larger N",
+    "The share of starts that end the formation with k* clusters is at least the probability that k* is the first mode "
+    "to reach amplitude c in the linear phase, and tends to one as N grows, like powers of N with small exponents.",
+    models=("circle",),
+    quick={"beta": 9.0, "tokens": [1e3, 1e12], "runs": 40, "points": 300, "noisy": 18, "level": 0.1, "seed": 0},
+    full={"tokens": [1e3, 1e4, 1e6, 1e12], "runs": 120, "points": 400},
+    within={
+        "share_above": at_least("share plus three standard errors: competition after the linear phase favours k*"),
+        "gain": at_least("difference of the last and the first share; it is several standard errors", -0.02),
+    },
+    simulate=simulate_selection,
+    predict=predict_selection,
+    axes=Axes("tokens N", "share with k* clusters", x_scale="log"),
+    note="Shares measured at β = 9 with 40 starts: 0.72, 0.82, 0.90, 1.00 for N = 10³, 10⁴, 10⁶, 10¹².",
+)
+
+
+def _printed(beta: float) -> CircleAttention:
+    """USA on the printed clock."""
+    return CircleAttention(beta, unnormalised=True)
+
+
+def simulate_authors(s: Any) -> Evidence:
+    """Counts at the times of the published figures, over seeds."""
+    values: dict[str, list[float]] = {"early": [], "late_below": []}
+    errors = []
+    curves = []
+    for beta, early, late in s.cells:
+        found = counts(_printed(beta), s, s.tokens, [early, late])
+        share, error = _shares(found, dominant_degree(beta, 2))
+        values["early"].append(share[0])
+        values["late_below"].append(share[1] - 3 * error[1])
+        errors.append(error[0])
+        curves.append(Curve(f"β = {beta:g}", [early, late], share, error))
+    return Evidence(values, {"early": errors}, curves=tuple(curves))
+
+
+def predict_authors(s: Any) -> Evidence:
+    """Maxima of the Gaussian field of the linear phase, which has no N in it."""
+    values: dict[str, list[float]] = {"early": [], "late_below": []}
+    errors, curves = [], []
+    for beta, early, late in s.cells:
+        wanted = dominant_degree(beta, 2)
+        share = [maxima_shares(beta, t * np.exp(beta), s.draws, s.seed, "usa")[wanted] for t in (early, late)]
+        values["early"].append(share[0])
+        values["late_below"].append(share[1])
+        errors.append(np.sqrt(share[0] * (1 - share[0]) / s.draws))
+        curves.append(Curve(f"linear phase, β = {beta:g}", [early, late], share))
+    return Evidence(values, {"early": errors}, curves=tuple(curves), source="draws of a Gaussian field")
+
+
+AUTHORS: dict[str, Any] = {"tokens": 2e4, "runs": 40, "points": 300, "noisy": 18, "draws": 20000, "seed": 0}
+
+claim(
+    "metastability/S4",
+    METASTABLE_EMERGENCE,
+    "the published settings depend on the seed",
+    "With N = 2·10⁴ tokens the number of clusters at the time of the published histograms is k* only in a share of the "
+    "starts: that of k* maxima of the Gaussian field of the linear phase. Afterwards clusters merge, and the share is "
+    "below that to which the linear phase would have it rise.",
+    models=("circle",),
+    quick={"cells": [[5.0, 0.3, 0.6], [7.0, 0.045, 0.1]], **AUTHORS},
+    full={"runs": 160, "points": 400},
+    within={
+        "early": standard_errors(3.5, "shares of independent starts and of draws; about 0.2 at 40 starts"),
+        "late_below": at_most("share minus three standard errors: mergers only lower it"),
+    },
+    simulate=simulate_authors,
+    predict=predict_authors,
+    axes=Axes("depth-time t, printed kernel", "share with k* clusters"),
+    note="Shares with 200 starts: β = 5: 0.91 and 0.90; β = 7: 0.54 and 0.24.",
+)
+
+
+def simulate_certain(s: Any) -> Evidence:
+    """The share of starts with k* clusters at the end of the published run."""
+    found = counts(_printed(s.beta), s, s.tokens, [s.time])
+    share, error = _shares(found, dominant_degree(s.beta, 2))
+    curve = Curve("maxima of the potential", np.arange(1, s.runs + 1), np.sort(found[:, 0]))
+    return Evidence({"share": share[0]}, {"share": error[0]}, curves=(curve,))
+
+
+def predict_certain(s: Any) -> Evidence:
+    """Every start."""
+    curve = Curve("k*", [1, s.runs], [dominant_degree(s.beta, 2)] * 2)
+    return Evidence({"share": 1.0}, curves=(curve,), source="printed figure")
+
+
+claim(
+    "metastability/ER-02",
+    METASTABLE_EMERGENCE,
+    "k* clusters at N = 2·10⁴ (published figure)",
+    "N = 2·10⁴ tokens at β = 7 form k* = 4 clusters.",
+    models=("circle",),
+    quick={"beta": 7.0, "time": 0.1, **AUTHORS},
+    full={"runs": 160, "points": 400},
+    within={"share": standard_errors(4.0, "a share of independent starts")},
+    simulate=simulate_certain,
+    predict=predict_certain,
+    expected="refuted",
+    corrected_by="metastability/S4",
+    axes=Axes("start, sorted", "clusters"),
+    note="The selected mode is a statement for N → ∞; here a minority of the starts ends with four clusters.",
+)

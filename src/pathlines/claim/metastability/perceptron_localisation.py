@@ -1,0 +1,189 @@
+"""How much of the mass can sit together after descent, and when a limit has no atoms at all (arXiv:2601.21366)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.metastability.perceptron_maximisers import NEURONS
+from pathlines.claim.tolerance import absolute, at_most, exactly
+from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.integrate import flow
+from pathlines.integrate.observe import positions
+from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST, linear_density
+from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
+from pathlines.model.perceptron_landscape import neurons_in_plane
+from pathlines.observable.perceptron_landscape import heaviest_mass, landscape_energy
+
+# --- P5 and ER-13: the heaviest mass within 1/(2√β)
+
+
+def _constant() -> float:
+    """Repulsion inside a group of width ½ against what all others can do for it, from the kernel g(z) = e^{-z²/2}.
+
+    -g'' = (1-z²)e^{-z²/2} is least at the end of the group, z = ½; the others give back at most max g''.
+    """
+    curvature = lambda z: (z * z - 1) * np.exp(-z * z / 2)  # noqa: E731
+    held = -minimize_scalar(lambda z: -curvature(z), bounds=(1.0, 3.0), method="bounded").fun
+    return float(held / (held - curvature(0.5) / 2))
+
+
+def simulate_heaviest(s: Any) -> Evidence:
+    """Descent from one narrow cluster at the attracting neuron, at each β; time in units of e^{-β}."""
+    centre = s.angles[int(np.argmin(s.strengths))]
+    offsets = s.width * np.random.default_rng(s.seed).uniform(-1, 1, s.n)
+    start = np.stack([np.cos(centre + offsets), np.sin(centre + offsets)], axis=-1)
+    share = np.linspace(0, 1, s.records)
+    runs, masses = [], []
+    for beta in s.betas:
+        model = neurons_in_plane(
+            beta, angles=s.angles, strengths=s.strengths, activation=s.activation, kernel="unscaled"
+        )
+        times = share * s.until * np.exp(-beta)
+        runs.append(flow(model, start, times=times, record=heaviest_mass, rtol=s.rtol, form="tokens"))
+        masses.append(runs[-1]["heaviest_mass"].values)
+    curves = tuple(Curve(f"β = {b:g}", share * s.until, m) for b, m in zip(s.betas, masses, strict=True))
+    values = {"heaviest": [float(m[-1]) for m in masses], "constant": _constant()}
+    return Evidence(values, curves=curves, runs=tuple(runs))
+
+
+def predict_heaviest(s: Any) -> Evidence:
+    """2e^{-3/2}/(2e^{-3/2} + ⅜e^{-1/8})."""
+    line = Curve("0.5742", [0.0, s.until], [HEAVIEST, HEAVIEST])
+    return Evidence({"heaviest": np.full(len(s.betas), HEAVIEST), "constant": HEAVIEST}, curves=(line,))
+
+
+_HEAVIEST = {
+    **NEURONS,
+    "betas": [9.0, 25.0, 49.0],
+    "n": 48,
+    "width": 0.02,
+    "seed": 0,
+    "until": 300.0,
+    "records": 41,
+    "rtol": 1e-7,
+}
+_WITHIN = {
+    "heaviest": at_most("O(e^{-β}) at the smallest β", slack=1e-3),
+    "constant": absolute(1e-9, "digits of the reference value 0.574192278"),
+}
+_HEAVIEST_AXES = Axes("t e^β", "heaviest mass in an arc of 1/(2√β)")
+
+claim(
+    "metastability/P5",
+    PERCEPTRON_LANDSCAPE,
+    "no single cluster at large β",
+    "At large β descent (kernel e^{β<x,y>}) leaves at most 2e^{−3/2}/(2e^{−3/2}+⅜e^{−1/8}) = 0.5742 of the mass in any "
+    "arc of length 1/(2√β), even from one cluster.",
+    models=("perceptron",),
+    quick=_HEAVIEST,
+    full={"n": 200, "betas": [9.0, 16.0, 25.0, 49.0, 100.0], "until": 1000.0},
+    within=_WITHIN,
+    simulate=simulate_heaviest,
+    predict=predict_heaviest,
+    axes=_HEAVIEST_AXES,
+    note="The bound needs β large against the weights: for the scaled kernel, ω < −1 holds all the mass in one atom.",
+)
+
+claim(
+    "metastability/ER-13",
+    PERCEPTRON_LANDSCAPE,
+    "no single cluster at any β, as stated",
+    "With small weights descent leaves at most 0.5742 of the mass in any arc of length 1/(2√β), for every β > 0.",
+    models=("perceptron",),
+    quick={**_HEAVIEST, "betas": [0.005, 9.0, 25.0], "strengths": [0.001, -0.0007]},
+    within={"heaviest": _WITHIN["heaviest"]},
+    simulate=simulate_heaviest,
+    predict=predict_heaviest,
+    expected="refuted",
+    corrected_by="metastability/P5",
+    axes=_HEAVIEST_AXES,
+    note="For β < 1/(16π²) the arc is longer than the circle and holds everything (for β < 1/(4π²) any two points are "
+    "within its length): the statement is one about large β.",
+)
+
+
+# --- ER-14: linear activation
+
+
+def simulate_spread(s: Any) -> Evidence:
+    """Descent with a linear activation from equally spaced tokens."""
+    model = neurons_in_plane(s.beta, angles=s.angles, strengths=s.strengths, activation="linear")
+    turn = 2 * np.pi * (np.arange(s.n) + 0.25) / s.n
+    times = np.linspace(0.0, s.until, s.records)
+    start = np.stack([np.cos(turn), np.sin(turn)], axis=-1)
+    run = flow(model, start, times=times, record=(landscape_energy, positions), rtol=s.rtol)
+    x = run["tokens"].values[-1]
+    moments = x.T @ x / s.n - np.eye(2) / 2
+    angles = np.sort(np.arctan2(x[:, 1], x[:, 0]))
+    nearest = np.diff(angles, append=angles[0] + 2 * np.pi)
+    alone = (nearest > s.together) & (np.roll(nearest, 1) > s.together)
+    heights = run["landscape_energy"].values
+    values = {"energy": heights[-1], "moments": moments.ravel(), "shared": 1 - float(np.mean(alone))}
+    return Evidence(values, curves=(Curve(f"{s.n} tokens", times, heights),), runs=(run,))
+
+
+def predict_spread(s: Any) -> Evidence:
+    """The density 1 + xᵀSx: second moments S/4 about I/2."""
+    potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
+    shape, height = linear_density(landscape(potential, s.beta))
+    line = Curve("min E, a density", [0.0, s.until], [height, height])
+    return Evidence({"energy": height, "moments": shape.ravel() / 4, "shared": 0.0}, curves=(line,))
+
+
+def predict_atoms(s: Any) -> Evidence:
+    """In a finite sum of atoms every token shares its place with others."""
+    return Evidence({"shared": 1.0}, source="printed statement, hypothesis dropped")
+
+
+_LINEAR = {
+    "angles": [0.0, 2.0],
+    "strengths": [0.02, -0.014],
+    "beta": 4.0,
+    "n": 100,
+    "until": 300.0,
+    "records": 61,
+    "together": 1e-3,
+    "rtol": 1e-9,
+}
+_LINEAR_AXES = Axes("depth-time t", "energy E")
+
+claim(
+    "metastability/ER-14",
+    PERCEPTRON_LANDSCAPE,
+    "finitely many atoms, whatever the activation",
+    "On the circle every limit of descent is a finite sum of atoms, for any activation.",
+    models=("perceptron",),
+    quick=_LINEAR,
+    full={"n": 500},
+    within={"shared": exactly("a share of tokens")},
+    simulate=simulate_spread,
+    predict=predict_atoms,
+    expected="refuted",
+    corrected_by="metastability/ER-14b",
+    axes=_LINEAR_AXES,
+    note="The theorem asks for a potential that is not analytic (ReLU), or for strict second-order critical points.",
+)
+
+claim(
+    "metastability/ER-14b",
+    PERCEPTRON_LANDSCAPE,
+    "linear activation: a density, no atoms (derived)",
+    "With a linear activation and small weights the minimiser on the circle is the density 1 + xᵀSx, S = −βQ/(2κg₂), "
+    "Q the traceless part of Σ ω a aᵀ and g₂ = e^{−β}I₂(β): a polynomial of degree two, without atoms.",
+    models=("perceptron",),
+    quick=_LINEAR,
+    full={"n": 500},
+    within={
+        "energy": absolute(1e-7, "quadratic in the slowest modes that are left, of size e^{-0.1 T}"),
+        "moments": absolute(1e-5, "modes still on their way, of size e^{-0.1 T}, and 1/n² in the quantiles"),
+        "shared": exactly("a share of tokens"),
+    },
+    simulate=simulate_spread,
+    predict=predict_spread,
+    axes=_LINEAR_AXES,
+)

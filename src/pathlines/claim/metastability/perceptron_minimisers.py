@@ -1,0 +1,193 @@
+"""Where descent should end: the unique global minimiser and its certificate (arXiv:2601.21366; closed form derived).
+
+f ≥ ∫f dμ everywhere, for the first variation f, certifies that μ is the minimiser. The engine checks it: energies, f
+and the return of displaced atoms are those of the particle model, which shares nothing with the solver.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.metastability.perceptron_maximisers import NEURONS
+from pathlines.claim.tolerance import absolute, at_least, at_most
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.integrate import Run, flow
+from pathlines.integrate.observe import positions
+from pathlines.limit.metastability.perceptron_closed_forms import two_atoms
+from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_minimiser import Minimiser, minimise
+from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
+from pathlines.model.perceptron_landscape import PerceptronLandscape
+from pathlines.observable.perceptron_landscape import kkt_gap, landscape_energy
+
+
+def _circle(angles: Any) -> np.ndarray:
+    return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def _model(s: Any, beta: float, masses: Any = None) -> PerceptronLandscape:
+    return PerceptronLandscape(
+        beta, _circle(s.angles), s.strengths, activation=s.activation, kernel=s.kernel, multiplicities=masses
+    )
+
+
+def _minimiser(s: Any, beta: float) -> Minimiser:
+    potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
+    return minimise(landscape(potential, beta, s.kernel))
+
+
+def _descent(s: Any, model: PerceptronLandscape, angles: np.ndarray) -> Run:
+    record = (landscape_energy, kkt_gap.at(points=s.points), positions)
+    times = np.linspace(0, s.until, s.records)
+    return flow(model, _circle(angles), times=times, record=record, method="dop853", rtol=s.rtol)
+
+
+def _angles(run: Run) -> np.ndarray:
+    x = run["tokens"].values[-1]
+    return np.mod(np.arctan2(x[:, 1], x[:, 0]), 2 * np.pi)
+
+
+# --- P2: two atoms
+
+
+def simulate_pair(s: Any) -> Evidence:
+    """Descent of tokens placed symmetrically about the attracting neuron."""
+    centre = float(s.angles[int(np.argmin(s.strengths))])
+    offsets = s.width * (np.arange(s.n // 2) + 0.5) / (s.n // 2)
+    start = centre + np.concatenate([-offsets, offsets])
+    runs = tuple(_descent(s, _model(s, beta), start) for beta in s.betas)
+    gap = kkt_gap.at(points=s.points).name
+    deltas = [float(np.ptp(np.angle(np.exp(1j * (_angles(run) - centre)))) / 2) for run in runs]
+    values = {
+        "delta": deltas,
+        "energy": [float(run["landscape_energy"].values[-1]) for run in runs],
+        "kkt_gap": [float(run[gap].values[-1]) for run in runs],
+    }
+    curves = tuple(Curve(f"β = {b:g}", r.time, r["landscape_energy"].values) for b, r in zip(s.betas, runs))
+    return Evidence(values, curves=curves, runs=runs)
+
+
+def _pair_energy(s: Any, beta: float) -> tuple[float, float] | None:
+    """(δ, E) where two equal atoms at one neuron are the minimiser; elsewhere the closed form says nothing."""
+    potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
+    land = landscape(potential, beta, s.kernel)
+    at = int(np.argmin(potential.strengths))
+    if s.activation != "relu" or potential.pulls()[at] <= np.exp(-2 * beta) * land.scale:
+        return None
+    pair = two_atoms(beta, float(potential.pulls()[at]), scale=land.scale)
+    best = minimise(land)
+    return (pair.delta, pair.energy) if abs(best.energy - pair.energy) < 1e-9 * land.scale else None
+
+
+def predict_pair(s: Any) -> Evidence:
+    """cos 2δ = 1 + ln(c/κ)/β."""
+    pairs = [_pair_energy(s, beta) for beta in s.betas]
+    known = [p for p in pairs if p is not None]
+    if len(known) < len(pairs):
+        return Evidence(dict.fromkeys(("delta", "energy", "kkt_gap")), source="two atoms are not the minimiser here")
+    lines = tuple(Curve(f"E*, β = {b:g}", [0, s.until], [e, e]) for b, (_, e) in zip(s.betas, known))
+    return Evidence({"delta": [p[0] for p in known], "energy": [p[1] for p in known], "kkt_gap": 0.0}, curves=lines)
+
+
+claim(
+    "metastability/P2",
+    PERCEPTRON_LANDSCAPE,
+    "two atoms at an attracting neuron (derived)",
+    "One ReLU neuron of strength ω = −c, 0 < c < κ, holds the whole mass in two equal atoms at ±δ from it, "
+    "cos 2δ = 1 + ln(c/κ)/β, with E = (κ+c)/(4β) − (c/4)(1+cos 2δ); where f ≥ c everywhere this is the global minimum.",
+    models=("perceptron",),
+    quick={
+        **NEURONS,
+        "betas": [4.0, 9.0, 25.0],
+        "kernel": "scaled",
+        "n": 20,
+        "width": 0.4,
+        "until": 600.0,
+        "records": 13,
+        "points": 4000,
+        "rtol": 1e-12,
+    },
+    full={"n": 200, "until": 1200.0, "points": 20000},
+    within={
+        "delta": absolute(1e-8, "solver tolerance over the smallest rate"),
+        "energy": absolute(1e-10, "quadratic in the error of δ"),
+        "kkt_gap": at_most("solver tolerance", slack=1e-9),
+    },
+    simulate=simulate_pair,
+    predict=predict_pair,
+    axes=Axes("depth-time t", "energy E"),
+    note="Tokens start symmetrically: halves of equal mass. Other starts split into the masses that fall to each side.",
+)
+
+
+# --- P3: uniqueness and certificate
+
+
+def simulate_certificate(s: Any) -> Evidence:
+    """The certified atoms, displaced and let go; and descents from random starts with equal masses."""
+    best = _minimiser(s, s.beta)
+    pushed = best.angles + s.push * np.sin(1.0 + np.arange(len(best.angles)))
+    run = _descent(s, _model(s, s.beta, best.masses), pushed)
+    model = _model(s, s.beta)
+    starts = [np.asarray(Sphere(2).uniform(jax.random.key(seed), s.n)) for seed in s.seeds]
+    others = [_descent(s, model, np.arctan2(x[:, 1], x[:, 0])) for x in starts]
+    gap = kkt_gap.at(points=s.points).name
+    energies = np.array([r["landscape_energy"].values[-1] for r in others])
+    values = {
+        "angles": np.sort(_angles(run)),
+        "energy": float(run["landscape_energy"].values[-1]),
+        "kkt_gap": float(run[gap].values[-1]),
+        "other_energies": energies,
+        "lower_bounds": energies - np.array([r[gap].values[-1] for r in others]),
+    }
+    curves = [Curve("atoms, displaced", run.time, run["landscape_energy"].values)]
+    curves += [Curve(f"seed {k}", r.time, r["landscape_energy"].values) for k, r in zip(s.seeds, others)]
+    return Evidence(values, curves=tuple(curves), runs=(run, *others))
+
+
+def predict_certificate(s: Any) -> Evidence:
+    """The minimiser by Frank-Wolfe and Newton."""
+    best = _minimiser(s, s.beta)
+    values = {"angles": best.angles, "energy": best.energy, "kkt_gap": 0.0}
+    values |= dict.fromkeys(("other_energies", "lower_bounds"), best.energy)
+    line = Curve("min E", [0.0, s.until], [best.energy, best.energy])
+    return Evidence(values, curves=(line,), source="certified minimiser")
+
+
+claim(
+    "metastability/P3",
+    PERCEPTRON_LANDSCAPE,
+    "the unique global minimiser and its certificate",
+    "E is strictly convex in the measure: the atoms with f = ∫f dμ ≤ f(x) for every x are its one global minimiser. "
+    "Displaced, they return; every other run stays above, and E − (∫f dμ − min f) of any state lies below min E.",
+    models=("perceptron",),
+    quick={
+        **NEURONS,
+        "beta": 1.0,
+        "kernel": "scaled",
+        "n": 40,
+        "seeds": [0, 1, 2],
+        "push": 0.05,
+        "until": 200.0,
+        "records": 13,
+        "points": 4000,
+        "rtol": 1e-10,
+    },
+    full={"n": 200, "seeds": list(range(8)), "until": 400.0, "points": 20000},
+    within={
+        "angles": absolute(1e-6, "solver tolerance over the slowest rate"),
+        "energy": absolute(1e-8, "quadratic in the error of the angles"),
+        "kkt_gap": at_most("error of the angles times the slope of f", slack=1e-7),
+        "other_energies": at_least("rounding", slack=1e-12),
+        "lower_bounds": at_most("curvature of f times the spacing of the points squared", slack=1e-7),
+    },
+    simulate=simulate_certificate,
+    predict=predict_certificate,
+    axes=Axes("depth-time t", "energy E"),
+    note="Descent of equal masses does not reach the minimum in general: mass stays in the wells it falls into.",
+)

@@ -1,0 +1,94 @@
+"""Named moving pictures, and how they are written: GIF, MP4 or a folder of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import msgspec
+from matplotlib.animation import FFMpegWriter, PillowWriter
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from pathlines.draw.gallery import Picture
+from pathlines.draw.style import house_style
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.papers import Paper
+from pathlines.foundation.progress import Progress
+from pathlines.foundation.registry import Registry
+
+
+class Reel(NamedTuple):
+    """A figure and the function that turns it into frame k."""
+
+    figure: Figure
+    frames: int
+    show: Callable[[int], None]
+
+
+class Film(msgspec.Struct, frozen=True):
+    """An animation that can be made again by anyone: its picture's ``make`` returns a ``Reel``."""
+
+    picture: Picture
+
+    def setting(self, size: str = "quick", changes: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The setting of that size with some entries changed."""
+        return self.picture.setting(size, changes)
+
+    def reel(self, size: str = "quick", changes: dict[str, Any] | None = None) -> Reel:
+        """Compute everything that the frames show."""
+        reel: Any = self.picture.draw(size, changes)
+        return reel
+
+
+ANIMATIONS: Registry[Film] = Registry("animation", "pathlines.draw.animations")
+
+
+def animation(
+    name: str, paper: Paper, caption: str, *, quick: dict[str, Any], full: dict[str, Any] | None = None
+) -> Callable[[Callable[[Any], Reel]], Film]:
+    """Register a function from a setting to a reel."""
+
+    def wrap(make: Callable[[Any], Any]) -> Film:
+        return ANIMATIONS.register(name, Film(Picture(name, paper, caption, quick, full or {}, make)))
+
+    return wrap
+
+
+def check_target(path: Path) -> None:
+    """``ArgumentError`` unless an animation can be written there: .gif, .mp4 with ffmpeg at hand, or a folder."""
+    if path.suffix not in (".gif", ".mp4", ""):
+        raise ArgumentError(f"Option --out must end in .gif or .mp4, or be a folder for frames, but is {path}.")
+    if path.suffix == "" and path.exists() and not path.is_dir():
+        raise ArgumentError(f"Option --out must end in .gif or .mp4, or be a folder for frames, but {path} is a file.")
+    if path.suffix == ".mp4" and not FFMpegWriter.isAvailable():
+        raise ArgumentError(
+            "Writing .mp4 needs the program ffmpeg, which was not found; write a .gif or frames instead."
+        )
+
+
+def write_reel(reel: Reel, path: Path, rate: float = 15.0, dpi: int = 100) -> None:
+    """Write all frames, ``rate`` a second; a path without ending is a folder of frame-0000.png, …"""
+    check_target(path)
+    rate, dpi = finite_number("rate", rate, 0.0, 100.0, open_low=True), positive_integer("dpi", dpi, 20)
+    FigureCanvasAgg(reel.figure)
+    # Frames of a film have one size, so nothing is cut to its content.
+    with house_style(), mpl.rc_context({"savefig.bbox": None}), Progress("frames", reel.frames) as bar:
+        grab, finish = _frames_into(path, reel.figure, rate, dpi)
+        for k in range(reel.frames):
+            reel.show(k)
+            grab(k)
+            bar.update(k + 1)
+        finish()
+
+
+def _frames_into(path: Path, figure: Figure, rate: float, dpi: int) -> tuple[Callable[[int], None], Callable[[], None]]:
+    """(what to do with frame k, what to do at the end)."""
+    if path.suffix:
+        writer = (PillowWriter if path.suffix == ".gif" else FFMpegWriter)(fps=rate)
+        writer.setup(figure, str(path), dpi)
+        return (lambda k: writer.grab_frame()), writer.finish
+    path.mkdir(parents=True, exist_ok=True)
+    return (lambda k: figure.savefig(path / f"frame-{k:04d}.png", dpi=dpi)), (lambda: None)

@@ -1,0 +1,1 @@
+"""Moving pictures, one file each."""

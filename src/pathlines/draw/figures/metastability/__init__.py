@@ -1,0 +1,1 @@
+"""Figures of the papers on metastable clusters, their modes and their landscape."""

@@ -1,0 +1,95 @@
+"""How many clusters attention with random neurons leaves, and how heavy the heaviest is (arXiv:2601.21366)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.sparse.csgraph import connected_components
+
+from pathlines.domain import Sphere
+from pathlines.draw.gallery import picture
+from pathlines.draw.layout import legend_below
+from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
+from pathlines.foundation.errors import require
+from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.integrate import flow
+from pathlines.integrate.observe import positions
+from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST
+from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_minimiser import minimise
+from pathlines.limit.metastability.perceptron_potential import perceptron_potential
+from pathlines.model.perceptron_landscape import PerceptronLandscape
+
+CASES = (("usa", "ascent"), ("sa", "ascent"), ("usa", "descent"), ("sa", "descent"))
+
+
+def random_neurons(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """d unit directions and strengths N(0, 1)."""
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal((d, d))
+    return a / np.linalg.norm(a, axis=1, keepdims=True), rng.standard_normal(d)
+
+
+def clusters(x: np.ndarray, beta: float, least: float = 0.01) -> tuple[int, float]:
+    """Clusters by single linkage at 1/(2√β), at most π/(2d), with a share of at least ``least``; the largest share."""
+    reach = min(0.5 / np.sqrt(beta), np.pi / (2 * x.shape[1]))
+    chords = np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1)
+    _, labels = connected_components(2 * np.arcsin(np.minimum(chords / 2, 1)) <= reach, directed=False)
+    shares = np.bincount(labels) / len(x)
+    return int(np.sum(shares >= least)), float(shares.max())
+
+
+def _measured(s: Any, kind: str, direction: str, beta: float, seed: int) -> tuple[int, float]:
+    a, omega = random_neurons(s.d, seed)
+    model = PerceptronLandscape(beta, a, omega, activation=s.activation, flow=direction, kind=kind)
+    start = Sphere(s.d).uniform(jax.random.key(seed), s.n)
+    run = flow(model, start, times=[s.until], record=positions, rtol=s.rtol)
+    return clusters(run["tokens"].values[-1], beta)
+
+
+@picture(
+    "metastability/perceptron-clusters",
+    PERCEPTRON_LANDSCAPE,
+    "Clusters (single linkage at 1/(2√β), shares of at least one per cent) that attention with d random neurons, "
+    "strengths N(0,1), leaves after a long time, and the share of the heaviest, against √β; means over draws of the "
+    "neurons. Ascent gathers everything while β is small and keeps long-lived clusters beyond; descent leaves more of "
+    "them. The broken line is the certified minimiser of each draw, which descent of equal masses need not reach. The "
+    "bound 0.5742 on the heaviest mass is for β large against the weights, and a neuron of strength below −1 holds all "
+    "the mass at the scaled kernel.",
+    quick={"d": 2, "n": 60, "betas": [0.1, 0.5, 1.0, 3.0, 7.0, 15.0, 35.0], "draws": 3, "seed": 0, "activation": "relu",
+           "until": 100.0, "rtol": 1e-5},
+    full={"n": 500, "draws": 10, "until": 300.0,
+          "betas": [0.01, 0.05, 0.1, 0.5, 1.0, 3.0, 5.0, 7.0, 10.0, 15.0, 25.0, 35.0, 50.0]},
+)  # fmt: skip
+def perceptron_clusters(s: Any) -> Figure:
+    """Counts on the left, heaviest shares on the right."""
+    require(s.d in (2, 3), "d", "be 2 or 3", s.d)
+    seeds = s.seed + np.arange(s.draws)
+    roots = np.sqrt(s.betas)
+    figure, ((left, right),) = new_figure(1, 2, width=4.0, height=3.0)
+    for (kind, direction), colour in zip(CASES, (COLOURS[0], COLOURS[5], COLOURS[1], COLOURS[3]), strict=True):
+        found = np.array([[_measured(s, kind, direction, b, int(k)) for k in seeds] for b in s.betas]).mean(axis=1)
+        mark, label = "o" if kind == "usa" else "s", f"{kind.upper()}, {direction}"
+        for axes, column in ((left, 0), (right, 1)):
+            axes.plot(roots, found[:, column], marker=mark, ms=4, mfc="white", color=colour, label=label)
+    drawn = [perceptron_potential(*random_neurons(s.d, int(k)), activation=s.activation) for k in seeds]
+    shown = [[clusters_of(minimise(landscape(v, b)), b) for v in drawn] for b in s.betas]
+    for axes, column in ((left, 0), (right, 1)):
+        theory_line(
+            axes, roots, np.mean([[c[column] for c in row] for row in shown], axis=1), label="certified minimiser"
+        )
+        axes.set(xlabel=r"$\sqrt{\beta}$")
+    right.axhline(HEAVIEST, color=MUTED, lw=1.0, ls=":", label="0.5742")
+    left.set(ylabel="clusters", title=f"number of clusters, d = {s.d}", ylim=(0, None))
+    right.set(ylabel="share of the heaviest", title="heaviest cluster", ylim=(0, 1.05))
+    legend_below(figure, [right], columns=3)
+    return figure
+
+
+def clusters_of(found: Any, beta: float) -> tuple[int, float]:
+    """The same count for atoms: each is repeated in proportion to its mass."""
+    copies = np.maximum(1, np.rint(found.masses * 400).astype(int))
+    return clusters(np.repeat(found.atoms, copies, axis=0), beta)

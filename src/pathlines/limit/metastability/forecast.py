@@ -1,0 +1,82 @@
+"""Everything linear theory says about the first pattern out of uniform tokens, in one place."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.limit.metastability.growth import (
+    dominant_degree,
+    formation_time,
+    growth_rates,
+    selection_probabilities,
+    threshold,
+)
+from pathlines.limit.metastability.linear_phase import mean_first_time, mean_maxima
+
+SOURCES = (METASTABLE_EMERGENCE,)
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """Rates by degree, the fastest degree, when it forms, how likely each count is (circle), where it changes.
+
+    Rates and times of USA are given on both clocks: scaled kernel e^{β(<x,y>-1)}, printed kernel e^{β<x,y>}; ``None``
+    where a printed rate overflows. Times of k* are (½ ln N + ln c)/λ; ``mean_time`` averages over starts and modes.
+    """
+
+    beta: float
+    d: int
+    tokens: float
+    level: float
+    dominant_degree: int
+    degrees: list[int]
+    rates_sa: list[float]
+    rates_usa_scaled: list[float]
+    rates_usa_printed: list[float | None]
+    formation_times: dict[str, float]
+    mean_time: float | None
+    probabilities: list[float] | None
+    expected_maxima: float | None
+    threshold_below: float | None
+    threshold_above: float
+
+
+def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast:
+    """The first pattern of N i.i.d. uniform tokens on the sphere of R^d (derived from arXiv:2410.23228)."""
+    beta, d = finite_number("beta", beta, 0.0, open_low=True), positive_integer("d", d, 2)
+    n, c = finite_number("tokens", tokens, 1.0, open_low=True), finite_number("level", level, 0.0, 1.0, open_low=True)
+    require(n * c * c > 1, "tokens", f"exceed 1/level² = {1 / c**2:g} (modes start at 1/√N, below the level)", n)
+    top = dominant_degree(beta, d)
+    count = max(6, 2 * top + 2)
+    softmax, scaled = growth_rates(beta, d, count), growth_rates(beta, d, count, "usa")
+    scaled_time = formation_time(beta, d, n, c, "usa")
+    on_circle = d == 2
+    return Forecast(
+        beta=beta,
+        d=d,
+        tokens=n,
+        level=c,
+        dominant_degree=top,
+        degrees=list(range(1, count + 1)),
+        rates_sa=softmax.tolist(),
+        rates_usa_scaled=scaled.tolist(),
+        rates_usa_printed=[_grown(rate, beta) for rate in scaled.tolist()],
+        formation_times={
+            "sa": formation_time(beta, d, n, c),
+            "usa_scaled": scaled_time,
+            "usa_printed": float(np.exp(np.log(scaled_time) - beta)),
+        },
+        mean_time=mean_first_time(beta, n, c) if on_circle else None,
+        probabilities=selection_probabilities(beta, n, c, count).tolist() if on_circle else None,
+        expected_maxima=float(mean_maxima(beta)) if on_circle else None,
+        threshold_below=threshold(top - 1, d) if top > 1 else None,
+        threshold_above=threshold(top, d),
+    )
+
+
+def _grown(rate: float, beta: float) -> float | None:
+    """rate · e^β, or ``None`` where it overflows."""
+    log = np.log(rate) + beta if rate > 0 else -np.inf
+    return float(np.exp(log)) if log < 700 else None

@@ -1,0 +1,27 @@
+"""How far tokens are from being points with masses."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from pathlines.foundation.errors import FormError
+from pathlines.integrate.observe import observable
+from pathlines.model.base import Snapshot
+from pathlines.observable.clusters import component_labels
+
+
+@observable("slow_manifold_distance", "largest diameter of a cluster", "max_q diam C_q")
+def slow_manifold_distance(snapshot: Snapshot) -> Array:
+    """max_q max_{i,j ∈ C_q} |x_i - x_j|, clusters linked by gaps below 1/(2√β).
+
+    The distance to the slow manifold of clustered states (Dynamic metastability in the self-attention model,
+    arXiv:2410.06833): it falls at the contraction rates of clusters and jumps where two of them meet. O(n²).
+    """
+    beta = getattr(snapshot.model, "beta", None)
+    if beta is None or not snapshot.model.on_sphere:
+        raise FormError(f"{type(snapshot.model).__name__} has no slow manifold: it needs β and unit tokens.")
+    u = snapshot.deficits
+    labels = component_labels((8 * beta * u <= 1) | jnp.eye(u.shape[0], dtype=bool))
+    together = labels[:, None] == labels[None, :]
+    return jnp.sqrt(2 * jnp.max(jnp.where(together, jnp.maximum(u, 0.0), 0.0)))

@@ -1,0 +1,68 @@
+"""pathlines patterns, and the forecast behind it."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pathlines.cli import patterns
+from pathlines.foundation.errors import ArgumentError
+from pathlines.limit.metastability.forecast import forecast
+from pathlines.limit.metastability.growth import growth_rates
+
+
+def test_numbers():
+    """Rates of section 9 and a probability of section 3.3 of the specification 04-metastability-and-modes."""
+    found = forecast(9.0, 2, 1e4)
+    assert found.dominant_degree == 4
+    assert found.rates_sa[3] == pytest.approx(0.7044970292996)
+    assert found.rates_usa_printed[3] == pytest.approx(0.09507858414351 * np.exp(9))
+    assert found.probabilities[3] == pytest.approx(0.453, abs=0.005)
+    assert (found.threshold_below, found.threshold_above) == pytest.approx((6.21129837943, 10.228483163))
+    times = found.formation_times
+    assert times["sa"] == pytest.approx((0.5 * np.log(1e4) + np.log(0.1)) / found.rates_sa[3])
+    assert times["usa_printed"] == pytest.approx(times["usa_scaled"] * np.exp(-9))
+
+
+def test_high_dimension_goes_straight_to_one_cluster():
+    found = forecast(8.0, 64, 1e6)
+    assert found.dominant_degree == 1
+    assert found.threshold_below is None
+    assert found.probabilities is None
+    assert found.threshold_above == pytest.approx(42.618439455)
+
+
+def test_large_beta_does_not_overflow():
+    found = forecast(1200.0, 2, 1e4)
+    assert found.rates_usa_printed[found.dominant_degree - 1] is None
+    assert 0 <= found.formation_times["usa_printed"] < 1e-300
+    assert found.rates_sa[0] == pytest.approx(growth_rates(1200.0, 2, 1)[0])
+
+
+def test_too_few_tokens():
+    with pytest.raises(ArgumentError, match="1/level"):
+        forecast(9.0, 2, 50)
+
+
+def run(*words):
+    app = typer.Typer()
+    patterns.register(app)
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["--beta", "0"], "Argument `beta`"), (["--d", "1"], "Argument `d`"), (["--tokens", "20"], "Argument `tokens`"),
+])  # fmt: skip
+def test_bad_input(words, says):
+    result = run(*words)
+    assert isinstance(result.exception, ArgumentError)
+    assert says in str(result.exception)
+
+
+def test_output():
+    assert "k* = 4, 4 clusters" in run().stdout
+    assert "one cluster" in run("--d", "64", "--beta", "8").stdout
+    assert "> 1e308" in run("--beta", "1200").stdout
+    assert json.loads(run("--json", "--beta", "81", "--tokens", "1e12").stdout)["dominant_degree"] == 13
