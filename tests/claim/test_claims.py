@@ -22,6 +22,10 @@ LONG = (
     }
     | {f"homogenized/C{i}" for i in (12, 14, 15, 16, 17, 18, 19, 20, 22)}
     | {"clustering/ER-06", "clustering/ER-10"}
+    | {f"metastability/{i}" for i in ("ER-01", "ER-02", "ER-08", "ER-08b", "G2", "G3", "M5", "M8", "M9", "P3", "P4")}
+    | {f"metastability/S{i}" for i in range(1, 8)}
+    | {"advise/what-if"}
+    | {f"gaussian/{i}" for i in ("C01", "C01b", "C12", "C18", "C20", "C22", "C23", "T01")}
 )
 
 

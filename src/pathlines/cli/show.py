@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def show(
     name: Annotated[
-        str, typer.Argument(help="A model, claim, observable, figure, animation, paper, or a saved run (FILE.nc).")
+        str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")
     ],
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
 ) -> None:

@@ -123,7 +123,7 @@ class _Live:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    widths = (18, 18, 13, 24, 21, 16, 7)
+    widths = (20, 18, 13, 24, 21, 16, 7)
     return " ".join(str(c)[:w].ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
 
 

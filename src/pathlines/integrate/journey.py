@@ -198,7 +198,7 @@ class Journey:
             return False
         self.trail.append((float(self.carry.t), at_horizon, self.carry.state))
         self.forms.append(Form(type(model).__name__, float(self.carry.t), reason))
-        if not model.has_tokens:
+        if self.model.has_tokens and not model.has_tokens:
             self.start = self.model.deficits(self.start, self.carry.t)
         blank = fresh_carry(self.program, state, 0.0, 0.0)
         self.carry = self.carry._replace(state=state, slope=blank.slope)
