@@ -16,9 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[
-        str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")
-    ],
+    name: Annotated[str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")],
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
 ) -> None:
     """Show an equation with its citation and good values, a claim with its setting, or a saved run.

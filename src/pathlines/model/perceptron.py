@@ -15,6 +15,7 @@ from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "silu": jax.nn.silu,
     "tanh": jnp.tanh,
     "erf": jax.lax.erf,
     "linear": lambda x: x,

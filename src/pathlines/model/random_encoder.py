@@ -6,7 +6,6 @@ import math
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -15,14 +14,12 @@ from pathlines.domain import Sphere
 from pathlines.domain.draws import Draws
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
 from pathlines.model.perceptron import ACTIVATIONS
-from pathlines.model.random_transformer import spread_of
-
-Hidden = Float[Array, "n d"]
+from pathlines.model.residual_stream import Hidden, ResidualStream, attention_weights, causal_mask, rms_normalised
 
 
-class RandomEncoder(Model):
+class RandomEncoder(ResidualStream):
     """h ← h + s W_O concat_h softmax(λ q_h k_hᵀ) v_h,  then h ← h + s_m W_2 φ(W_1 x),  x = h/rms(h) in both branches.
 
     ``placement="post"`` divides h by its RMS after each sum, "pre" does not. All matrices are drawn afresh in every
@@ -114,13 +111,9 @@ class RandomEncoder(Model):
         wide = jnp.pad(tokens, ((0, 0), (0, self.d - tokens.shape[1])))
         return math.sqrt(self.d) * (self.embedding if self.placement == "pre" else 1.0) * wide
 
-    def tokens(self, state: Hidden, t: Array) -> Hidden:
-        """The directions h/|h|."""
-        return _rms_normalised(state) / math.sqrt(self.d)
-
-    def spread(self, state: Hidden) -> Array | None:
-        """From the distances of directions to the first."""
-        return spread_of(self.tokens(state, jnp.zeros(())))
+    def hidden(self, state: Hidden) -> Hidden:
+        """The state."""
+        return state
 
     def layer_work(self, state: Any) -> float:
         """The matrices, and attention of all heads."""
@@ -130,31 +123,26 @@ class RandomEncoder(Model):
     def random_layer(self, state: Hidden, number: Array, key: PRNGKeyArray) -> Hidden:
         """Attention, and the perceptron if there is one."""
         draws = Draws(key, 4 * self.d**2 + 2 * self.d * self.width, 0, state.dtype)
-        state = self._added(state, self.residual * self._attention(_rms_normalised(state), draws))
+        state = self._added(state, self.residual * self._attention(rms_normalised(state), draws))
         if self.width == 0:
             return state
         inner, outer, residual = self.perceptron
-        hidden = _rms_normalised(state) @ (inner * draws.normal(self.d, self.width))
+        hidden = rms_normalised(state) @ (inner * draws.normal(self.d, self.width))
         return self._added(
             state, residual * ACTIVATIONS[self.activation](hidden) @ (outer * draws.normal(self.width, self.d))
         )
 
     def _added(self, h: Hidden, branch: Hidden) -> Hidden:
-        return _rms_normalised(h + branch) if self.placement == "post" else h + branch
+        return rms_normalised(h + branch) if self.placement == "post" else h + branch
 
     def _attention(self, x: Hidden, draws: Draws) -> Hidden:
         n, d, d_head = x.shape[0], self.d, self.d // self.heads
         sizes = self.deviations
         query, key, value = (size * (x @ draws.normal(d, d)).reshape(n, self.heads, d_head) for size in sizes[:3])
         logits = self.logit * jnp.einsum("ihp,khp->hik", query, key)
-        if self.causal:
-            logits = jnp.where(jnp.tril(jnp.ones((n, n), bool)), logits, -jnp.inf)
-        heads = jnp.einsum("hik,khp->ihp", jax.nn.softmax(logits, axis=-1), value)
+        weights = attention_weights(logits, causal_mask(n) if self.causal else None)
+        heads = jnp.einsum("hik,khp->ihp", weights, value)
         return heads.reshape(n, d) @ (sizes[3] * draws.normal(d, d))
-
-
-def _rms_normalised(h: Hidden) -> Hidden:
-    return h / jnp.sqrt(jnp.mean(h * h, axis=-1, keepdims=True))
 
 
 def _positive(name: str, value: Any, usual: float) -> float:

@@ -10,11 +10,16 @@ from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
 
 
-def _coincidences(snapshot: Snapshot, seed: int) -> Float[Array, "n n"]:
-    """Σ_k π_ik π_jk, a mean over the heads of a layer; random heads are new ones, fixed by seed and time."""
+def _attentions(snapshot: Snapshot, seed: int) -> Float[Array, "h n n"]:
+    """Attention of the heads of a layer; random heads are new ones, fixed by seed and time."""
     moment = jax.lax.bitcast_convert_type(snapshot.time.astype("float32"), jnp.uint32)
     key = jax.random.fold_in(jax.random.key(seed), moment)
-    attention = snapshot.model.head_attentions(snapshot.state, snapshot.time, key)
+    return snapshot.model.head_attentions(snapshot.state, snapshot.time, key)
+
+
+def _coincidences(snapshot: Snapshot, seed: int) -> Float[Array, "n n"]:
+    """Σ_k π_ik π_jk, a mean over the heads of a layer."""
+    attention = _attentions(snapshot, seed)
     return jnp.einsum("hik,hjk->ij", attention, attention) / attention.shape[0]
 
 
@@ -36,3 +41,10 @@ def shared_attention(snapshot: Snapshot, seed: int) -> Array:
     pairs = _coincidences(snapshot, seed)
     n = pairs.shape[0]
     return (jnp.sum(pairs) - jnp.trace(pairs)) / max(n * (n - 1), 1)
+
+
+@observable("attention_entropy", "entropy of attention", "−Σₖ πᵢₖ ln πᵢₖ", seed=0)
+def attention_entropy(snapshot: Snapshot, seed: int) -> Array:
+    """-(1/nH) Σ_hik π_ik ln π_ik: ln n for uniform attention over n tokens, zero for attention to one. O(Hn²)."""
+    attention = _attentions(snapshot, seed)
+    return -jnp.mean(jnp.sum(jax.scipy.special.xlogy(attention, attention), axis=-1))

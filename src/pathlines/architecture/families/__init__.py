@@ -1,0 +1,1 @@
+"""Readers of Hugging Face configurations, one file for each family of models."""

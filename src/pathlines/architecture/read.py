@@ -1,0 +1,143 @@
+"""From a config.json (Hugging Face), a TOML file with the record's own names, or six numbers, to an architecture."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pathlines.architecture.config import Config
+from pathlines.architecture.family import FAMILIES
+from pathlines.architecture.record import Architecture, Deviations
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+
+SIX = ("width", "heads", "layers", "context", "mlp_width", "std")
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """An architecture, where it was read, and the fields that were not used.
+
+    ``irrelevant`` fields are known to change nothing at initialisation; what ``unknown`` ones mean is not known here.
+    """
+
+    architecture: Architecture
+    source: str
+    irrelevant: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def read_architecture(path: str | Path) -> Reading:
+    """Read a .json or .toml file, or the config.json of a folder."""
+    file = Path(path)
+    if file.is_dir():
+        file = file / "config.json"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ArgumentError(f"There is no file {file}; give a config.json, a .toml file or six numbers.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"The file {file} cannot be read as text ({error}).") from error
+    if file.suffix == ".toml":
+        return _from_toml(text, file.name)
+    return from_config(_json(text, file.name), file.name)
+
+
+def _json(text: str, source: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ArgumentError(
+            f"{source} is not valid JSON at {where} ({error.msg}); repair or download it again."
+        ) from None
+
+
+def from_config(fields: Any, source: str = "config.json") -> Reading:
+    """From the fields of a Hugging Face configuration; `model_type` says how to read them."""
+    if not isinstance(fields, Mapping):
+        raise ArgumentError(f"{source} must hold an object with fields, but holds a {type(fields).__name__}.")
+    name = fields.get("model_type")
+    if name not in list(FAMILIES):
+        known = ", ".join(FAMILIES)
+        raise ArgumentError(
+            f"{source} has `model_type` {name!r}; known are {known}. Describe other models in a .toml file."
+        )
+    entry = FAMILIES[name]
+    config = Config(fields, source)
+    try:
+        architecture = entry.read(config)
+    except ArgumentError as error:
+        text = str(error)
+        raise ArgumentError(text if text.startswith(source) else f"{source}: {text}") from None
+    return Reading(architecture, source, *config.leftover(entry.irrelevant))
+
+
+def _from_toml(text: str, source: str) -> Reading:
+    """Fields of the record by name; `std` sets every deviation that the table `deviations` does not."""
+    try:
+        fields = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ArgumentError(f"{source} is not valid TOML: {error}.") from None
+    std = fields.pop("std", None)
+    given = fields.pop("deviations", {})
+    known = [f for f in Architecture.__struct_fields__ if f != "deviations"]
+    for name in fields:
+        if name not in known:
+            raise ArgumentError(
+                f"{source} has an unknown field `{name}`; fields are std, deviations, {', '.join(known)}."
+            )
+    for name in ("width", "heads", "layers"):
+        if name not in fields:
+            raise ArgumentError(
+                f"{source} has no `{name}`; write for example {name} = {12 if name != 'width' else 768}."
+            )
+    if std is None and not {"embedding", "query", "key", "value", "output"} <= set(given):
+        raise ArgumentError(f"{source} has no `std`; write for example std = 0.02, or every entry of `deviations`.")
+    try:
+        deviations = {**_usual_deviations(fields, std or 0.0), **given}
+        architecture = msgspec.convert({**fields, "deviations": deviations}, Architecture, strict=True)
+    except msgspec.ValidationError as error:
+        raise ArgumentError(f"{source}: {error}.") from None
+    return Reading(architecture, source)
+
+
+def _usual_deviations(fields: Mapping[str, Any], std: float) -> dict[str, float]:
+    optional = {
+        "position": fields.get("positions", "learned") == "learned",
+        "type": fields.get("types", 0) > 0,
+        "projection": fields.get("embedding_width", 0) > 0,
+        "mlp_gate": bool(fields.get("gated", False)),
+    }
+    others = {name: std if there else 0.0 for name, there in optional.items()}
+    return msgspec.structs.asdict(Deviations.equal(finite_number("std", std, 0.0), **others))
+
+
+def from_numbers(values: Sequence[float]) -> Reading:
+    """Width, heads, layers, context, perceptron width and std: pre-norm, causal, gelu, learned positions, GPT-2's kind.
+
+    Every matrix has the same std (no 1/√(2L) on projections).
+    """
+    if len(values) != len(SIX):
+        raise ArgumentError(f"Six numbers are {', '.join(SIX)}, but there are {len(values)}.")
+    width, heads, layers, context, inner = (
+        positive_integer(name, _whole(value)) for name, value in zip(SIX[:-1], values, strict=False)
+    )
+    std = finite_number("std", values[-1], 0.0)
+    architecture = Architecture(
+        width=width,
+        heads=heads,
+        layers=layers,
+        context=context,
+        mlp_width=inner,
+        norm_epsilon=1e-5,
+        deviations=Deviations.equal(std, mlp_gate=0.0, position=std),
+    )
+    return Reading(architecture, "six numbers")
+
+
+def _whole(value: float) -> Any:
+    return int(value) if value == int(value) else value

@@ -1,0 +1,174 @@
+"""What a transformer is at initialisation, in one frozen record: sizes, norms, residual multipliers, init law, mask.
+
+A layer of the record, x = norm(h) and all matrices Gaussian with the standard deviations of ``Deviations``:
+
+    pre        h ← αh + s A(norm h),         h ← αh + s_m M(norm h)
+    post       h ← norm(αh + s A(h)),        h ← norm(αh + s_m M(h))
+    sandwich   h ← αh + s norm(A(norm h)),   h ← αh + s_m norm(M(norm h))
+    parallel   h ← αh + s A(norm h) + s_m M(norm h)
+
+with A(x) = W_O concat_h softmax(λ q_h k_hᵀ + bias) v_h and M(x) = W_2 φ(W_1 x), gated: W_2 [φ(W_g x) ⊙ (W_1 x)]; α is
+``skip``, s and s_m are ``attention_residual`` and ``mlp_residual``, λ is ``logit_multiplier``. Biases start at zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
+from pathlines.foundation.setting import changed_setting
+
+PLACEMENTS = ("pre", "post", "sandwich", "parallel")
+NORMS = ("layer", "rms")
+MASKS = ("causal", "full")
+POSITIONS = ("learned", "rope", "alibi", "none")
+ACTIVATIONS = ("gelu", "silu", "relu", "tanh", "erf", "linear")
+
+
+class Deviations(msgspec.Struct, frozen=True, kw_only=True):
+    """Standard deviations of the entries of each matrix at initialisation; zero for what does not exist."""
+
+    embedding: float
+    query: float
+    key: float
+    value: float
+    output: float
+    mlp_in: float = 0.0
+    mlp_gate: float = 0.0
+    mlp_out: float = 0.0
+    position: float = 0.0
+    type: float = 0.0
+    projection: float = 0.0
+    """From ``embedding_width`` to ``width`` (factorised embeddings)."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            finite_number(f"deviations.{name}", getattr(self, name), 0.0)
+
+    @classmethod
+    def equal(cls, std: float, **others: float) -> Deviations:
+        """Every weight matrix and the embedding of size ``std``; those of positions and types as given."""
+        matrices = ("embedding", "query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
+        return cls(**{**dict.fromkeys(matrices, std), **others})
+
+
+class Architecture(msgspec.Struct, frozen=True, kw_only=True):
+    """A transformer by what decides its tokens at initialisation.
+
+    ``head_dim`` is p; ``kv_heads`` < ``heads`` is grouped-query attention. ``mlp_width=0`` is no perceptron.
+    ``context`` is the longest input, ``window`` how many tokens back a causal token sees (0: all). ``types`` > 0 adds
+    the embedding of type 0 to every token. ``patch_inputs`` > 0: tokens are linear images of that many inputs of mean
+    square 1 (ViT), then ``class_token`` says whether a learned token comes first. ``embedding_width`` > 0: embeddings
+    of that width, normalised there and projected (ALBERT). ``shared``: one set of weights serves every layer.
+    ``logit_cap`` c > 0 replaces logits z by c tanh(z/c); ``qk_norm`` gives queries and keys of each head unit RMS.
+    """
+
+    width: int
+    heads: int
+    layers: int
+    deviations: Deviations
+    family: str = "custom"
+    kv_heads: int = 0
+    head_dim: int = 0
+    context: int = 1024
+    vocabulary: int = 0
+    mlp_width: int = 0
+    activation: str = "gelu"
+    gated: bool = False
+    norm: str = "layer"
+    placement: str = "pre"
+    norm_gain: float = 1.0
+    norm_epsilon: float = 0.0
+    embedding_norm: bool = False
+    embedding_scale: float = 1.0
+    embedding_width: int = 0
+    patch_inputs: int = 0
+    class_token: bool = False
+    types: int = 0
+    tied: bool = False
+    shared: bool = False
+    skip: float = 1.0
+    attention_residual: float = 1.0
+    mlp_residual: float = 1.0
+    logit_multiplier: float = 0.0
+    logit_cap: float = 0.0
+    qk_norm: bool = False
+    mask: str = "causal"
+    window: int = 0
+    positions: str = "learned"
+    rope_fraction: float = 1.0
+    rope_base: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "heads", "layers", "context"):
+            positive_integer(name, getattr(self, name))
+        for name in ("kv_heads", "head_dim", "vocabulary", "mlp_width", "embedding_width", "patch_inputs", "types"):
+            positive_integer(name, getattr(self, name), least=0)
+        positive_integer("window", self.window, least=0)
+        self._fill_heads()
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            require(value in allowed, name, "be one of " + ", ".join(repr(a) for a in allowed), value)
+        for name in ("norm_epsilon", "embedding_scale", "attention_residual", "mlp_residual", "logit_cap"):
+            finite_number(name, getattr(self, name), 0.0)
+        for name in ("norm_gain", "skip", "logit_multiplier", "rope_base"):
+            finite_number(name, getattr(self, name), 0.0, open_low=True)
+        finite_number("rope_fraction", self.rope_fraction, 0.0, 1.0)
+
+    def _fill_heads(self) -> None:
+        """kv_heads = heads, head_dim = width/heads and λ = head_dim^{-1/2} where they were left at zero."""
+        put = msgspec.structs.force_setattr
+        if not self.kv_heads:
+            put(self, "kv_heads", self.heads)
+        if not self.head_dim:
+            if self.width % self.heads:
+                near = ", ".join(str(h) for h in divisors_near(self.width, self.heads))
+                raise ArgumentError(
+                    f"{self.heads} heads do not divide the width {self.width}; write {near} heads, or give `head_dim`."
+                )
+            put(self, "head_dim", self.width // self.heads)
+        require(self.heads % self.kv_heads == 0, "kv_heads", f"divide heads = {self.heads}", self.kv_heads)
+        if self.logit_multiplier == 0:
+            put(self, "logit_multiplier", 1 / math.sqrt(self.head_dim))
+
+    def changed(self, **changes: Any) -> Architecture:
+        """The same with some fields changed; ``deviations`` may be a mapping of some of them.
+
+        With the width or the number of heads, what was derived from them follows: head_dim, kv_heads, λ.
+        """
+        if isinstance(changes.get("deviations"), dict):
+            old = msgspec.structs.asdict(self.deviations)
+            new = changed_setting("The initialisation", old, changes["deviations"])
+            changes = {**changes, "deviations": Deviations(**new)}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        if changes.keys() & {"width", "heads", "head_dim"}:
+            usual = {
+                "head_dim": self.attention_width == self.width,
+                "kv_heads": self.kv_heads == self.heads,
+                "logit_multiplier": math.isclose(self.logit_multiplier, self.head_dim**-0.5),
+            }
+            fields |= {name: type(fields[name])(0) for name, derived in usual.items() if derived}
+        return Architecture(**changed_setting("The architecture", fields, changes))
+
+    @property
+    def attention_width(self) -> int:
+        """heads · head_dim, the width between W_V and W_O."""
+        return self.heads * self.head_dim
+
+
+_CHOICES = {
+    "activation": ACTIVATIONS,
+    "norm": NORMS,
+    "placement": PLACEMENTS,
+    "mask": MASKS,
+    "positions": POSITIONS,
+}
+
+
+def divisors_near(width: int, heads: int, count: int = 2) -> list[int]:
+    """The ``count`` divisors of the width nearest to a number of heads, in increasing order."""
+    divisors = [h for h in range(1, width + 1) if width % h == 0]
+    return sorted(sorted(divisors, key=lambda h: abs(h - heads))[:count])

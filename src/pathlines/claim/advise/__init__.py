@@ -1,0 +1,1 @@
+"""Claims about predictions for architectures: what-ifs against random models."""

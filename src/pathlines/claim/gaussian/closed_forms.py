@@ -1,0 +1,186 @@
+"""Closed forms of l2 attention, the Lyapunov law of softmax, and the network's own layer map.
+
+A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322; solutions derived.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.gaussian.reference_set import COVARIANCE, MEAN, A, K, V
+from pathlines.claim.tolerance import absolute, at_least, relative
+from pathlines.foundation.papers import UNIFIED
+from pathlines.integrate import flow, layers
+from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2
+from pathlines.limit.gaussian.moments import head, moments
+from pathlines.limit.gaussian.softmax import lyapunov_rate
+from pathlines.model.gaussian_closure import Cloud, SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian_normalised import L2Gaussian
+
+# --- C10: l2
+
+
+def simulate_l2(s: Any) -> Evidence:
+    """One dimension with a mean; a matrix with Q = cK, V = vI."""
+    times = np.linspace(0, s.until, 21)
+    options: dict[str, Any] = {"times": times, "method": "dop853", "rtol": 1e-12, "atol": 1e-14}
+    scalar = L2Gaussian([[s.v]], [[s.q]], [[s.k]])
+    start = sigma_points([s.mean], [[s.variance]])
+    one = flow(scalar, start, record=("covariance_trace", "cloud_mean"), **options)
+    key = np.asarray(s.K)
+    matrix = L2Gaussian(s.v * np.eye(len(key)), s.c * key, key)
+    many = flow(matrix, sigma_points(np.zeros(len(key)), s.covariance), record="covariance", **options)
+    values = {
+        "variance": one["covariance_trace"].values[-1],
+        "mean": one["cloud_mean"].values[-1, 0],
+        "matrix": many["covariance"].values[-1].ravel(),
+    }
+    curves = (
+        Curve("σ", times, one["covariance_trace"].values),
+        Curve("α", times, one["cloud_mean"].values[:, 0]),
+    )
+    return Evidence(values, curves=curves, runs=(one, many))
+
+
+def predict_l2(s: Any) -> Evidence:
+    """Wright's omega."""
+    grid = np.linspace(0, s.until, 120)
+    sigma, alpha = scalar_l2(grid, s.v, s.q, s.k, s.variance, s.mean)
+    exact = matrix_l2(s.until, s.v, s.c, s.K, s.covariance)
+    curves = (Curve("σ, Wright ω", grid, sigma), Curve("α, Wright ω", grid, alpha))
+    return Evidence({"variance": sigma[-1], "mean": alpha[-1], "matrix": exact.ravel()}, curves=curves)
+
+
+claim(
+    "gaussian/C10",
+    UNIFIED,
+    "l2 attention in closed form (derived)",
+    "In one dimension y = 1/(2K²σ) is ω(ln y₀ + y₀ − 2vQt/K) with Wright's ω, and α = α₀e^{−(y−y₀)K/2Q}√(y₀/y); for "
+    "V = vI, Q = cK the eigenvalues of (2KᵀK)^{−½}Σ^{−1}(2KᵀK)^{−½} follow the same equation.",
+    models=("gaussian-l2",),
+    quick={
+        "v": 0.7,
+        "q": 0.6,
+        "k": 0.9,
+        "variance": 1.3,
+        "mean": 0.4,
+        "c": 0.5,
+        "K": K,
+        "covariance": COVARIANCE,
+        "until": 2.0,
+    },
+    within={
+        "variance": relative(1e-10, "rtol 1e-12 of the flow, a hundredfold"),
+        "mean": relative(1e-10, "rtol 1e-12 of the flow, a hundredfold"),
+        "matrix": absolute(1e-10, "rtol 1e-12 of the flow, a hundredfold"),
+    },
+    simulate=simulate_l2,
+    predict=predict_l2,
+    axes=Axes("depth-time t", "variance σ and mean α"),
+)
+
+
+# --- C24: Lyapunov law
+
+
+def _matrices(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """V symmetric positive definite, any A, a factor L, of the seed."""
+    G, score, L = np.random.default_rng(s.seed).standard_normal((3, s.draws, s.d, s.d)) / np.sqrt(s.d)
+    return G @ np.swapaxes(G, 1, 2) + 0.1 * np.eye(s.d), score, L
+
+
+def simulate_lyapunov(s: Any) -> Evidence:
+    """2 tr(LᵀV^{-1}L') from the drift of the engine."""
+
+    def rate(V: Any, A: Any, L: Any) -> Any:
+        model = jax.tree.unflatten(structure, (V[None], A[None], jnp.eye(s.d)[None]))
+        moving = model.drift(Cloud(jnp.zeros(s.d), L), jnp.zeros(())).factor
+        return 2 * jnp.sum(jnp.linalg.solve(V, moving) * L)
+
+    structure = jax.tree.structure(SoftmaxGaussian(np.eye(s.d), np.eye(s.d)))
+    return Evidence({"rate": jax.jit(jax.vmap(rate))(*map(jnp.asarray, _matrices(s)))})
+
+
+def predict_lyapunov(s: Any) -> Evidence:
+    """tr(Σ(A + Aᵀ)Σ)."""
+    return Evidence({"rate": [lyapunov_rate(a, L @ L.T) for _, a, L in zip(*_matrices(s), strict=True)]})
+
+
+claim(
+    "gaussian/C24",
+    UNIFIED,
+    "a Lyapunov law of softmax attention (derived)",
+    "For V symmetric positive definite and any A, d/dt tr(V⁻¹Σ) = tr(Σ(A+Aᵀ)Σ): bounded if A+Aᵀ ≤ 0, blow-up if "
+    "A+Aᵀ > 0.",
+    models=("gaussian-softmax",),
+    quick={"d": 3, "draws": 8, "seed": 3},
+    full={"draws": 64},
+    within={"rate": absolute(1e-11, "rounding of products of d × d matrices of order one, and of a solve with V")},
+    simulate=simulate_lyapunov,
+    predict=predict_lyapunov,
+)
+
+
+# --- C28: the layer map
+
+
+def _layers(s: Any, step: float) -> np.ndarray:
+    depth = round(s.until / step)
+    start = sigma_points(s.mean, s.covariance)
+    run = layers(SoftmaxGaussian(s.V, s.A), start, depth=depth, every=depth, step=step, record="covariance")
+    return run["covariance"].values[-1]
+
+
+def simulate_layers(s: Any) -> Evidence:
+    """Error of the stack of layers against the flow, both by the engine, and the smallest eigenvalue."""
+    options: dict[str, Any] = {"times": [s.until], "record": "covariance", "method": "dop853", "rtol": 1e-11}
+    run = flow(SoftmaxGaussian(s.V, s.A), sigma_points(s.mean, s.covariance), **options)
+    ends = [_layers(s, h) for h in s.steps]
+    errors = [float(np.abs(e - run["covariance"].values[-1]).max()) for e in ends]
+    ratios = [a / b for a, b in pairwise(errors)]
+    lowest = min(float(np.linalg.eigvalsh(e)[0]) for e in ends)
+    curves = (Curve("layers", s.steps, errors),)
+    return Evidence({"ratio": ratios, "errors": errors, "lowest": lowest}, curves=curves, runs=(run,))
+
+
+def predict_layers(s: Any) -> Evidence:
+    """First order; the errors themselves by NumPy and SciPy."""
+    one, d = head(s.V, s.A), len(s.mean)
+    exact = moments("softmax", [one], s.mean, s.covariance, [s.until]).covariance[-1]
+    errors = []
+    for h in s.steps:
+        cov = np.asarray(s.covariance, float)
+        for _ in range(round(s.until / h)):
+            push = np.eye(d) + h * one.value @ cov @ one.score
+            cov = push @ cov @ push.T
+        errors.append(float(np.abs(cov - exact).max()))
+    ratio = [a / b for a, b in pairwise(s.steps)]
+    guide = errors[-1] * np.asarray(s.steps) / s.steps[-1]
+    curves = (Curve("first order", s.steps, guide),)
+    return Evidence({"ratio": ratio, "errors": errors, "lowest": 0.0}, curves=curves, source="order; NumPy and SciPy")
+
+
+claim(
+    "gaussian/C28",
+    UNIFIED,
+    "the layer map keeps covariances positive, first order in the step (derived)",
+    "A residual layer of step η maps N(α,Σ) to N(α+η(c+Bα), (I+ηB)Σ(I+ηB)ᵀ): positive semidefinite for every η, with "
+    "an error of first order against the flow.",
+    models=("gaussian-softmax",),
+    quick={"V": V, "A": A, "mean": MEAN, "covariance": COVARIANCE, "until": 1.0, "steps": [0.1, 0.05]},
+    full={"steps": [0.1, 0.05, 0.025, 0.0125]},
+    within={
+        "ratio": absolute(0.1, "next order of the error at these steps"),
+        "errors": relative(1e-6, "two programs, with flows at 1e-11 and 1e-12"),
+        "lowest": at_least("eigenvalues of a product GGᵀ"),
+    },
+    simulate=simulate_layers,
+    predict=predict_layers,
+    axes=Axes("step η", "largest error of Σ at t = 1", x_scale="log", y_scale="log"),
+)

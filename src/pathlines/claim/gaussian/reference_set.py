@@ -1,0 +1,33 @@
+"""The small matrices that most claims of this family start from, as settings that may be changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pathlines.integrate.fate import CLASSES
+
+A = [[0.5, 0.2], [-0.3, 0.4]]
+V = [[0.3, -0.5], [0.4, 0.2]]
+A2 = [[-0.4, 0.1], [0.2, 0.3]]
+V2 = [[0.2, 0.1], [0.0, -0.3]]
+Q = [[0.4, 0.3], [0.1, -0.6]]
+K = [[0.6, 0.1], [-0.2, 0.5]]
+MEAN = [0.3, -0.2]
+COVARIANCE = [[1.0, 0.3], [0.3, 0.7]]
+
+
+def class_number(kind: str) -> float:
+    """Its place in ``CLASSES``: 0 converged, 1 to zero, 2 blow-up, 3 exponential, 4 algebraic, 5 undecided."""
+    return float(CLASSES.index(kind))
+
+
+def factor_of(covariance: Any) -> np.ndarray:
+    """L with LLᵀ = Σ, for Σ > 0."""
+    return np.linalg.cholesky(np.asarray(covariance, float))
+
+
+def angle(direction: Any) -> float:
+    """Of a line in the plane, in [0°, 180°)."""
+    return float(np.degrees(np.arctan2(direction[1], direction[0])) % 180)

@@ -1,0 +1,213 @@
+"""pathlines advise: what an architecture will do to its tokens, and what to change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pathlines.cli.common import console, fail, parse_changes, ready, writable
+
+if TYPE_CHECKING:
+    from pathlines.advise import Advice, Simulated
+    from pathlines.architecture import Architecture, Reading
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="advise")(advise)
+
+
+def advise(
+    source: Annotated[
+        list[str],
+        typer.Argument(metavar="CONFIG | SIX NUMBERS", help="config.json, .toml, a folder, or d heads L n mlp std."),
+    ],
+    tokens: Annotated[
+        Path | None, typer.Option("--tokens", metavar="FILE", help="Token ids, separated by spaces or commas.")
+    ] = None,
+    context: Annotated[
+        int | None, typer.Option("--context", help="That many different tokens instead (default 64).")
+    ] = None,
+    target_cosine: Annotated[
+        float | None, typer.Option("--target-cosine", help="The mean cosine may be at most this …")
+    ] = None,
+    at_layer: Annotated[int | None, typer.Option("--at-layer", help="… after this layer (default: the last).")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a field: placement=post, deviations.embedding=1."),
+    ] = None,
+    simulate: Annotated[bool, typer.Option("--simulate", help="Build the random model and compare.")] = False,
+    seeds: Annotated[int, typer.Option("--seeds", help="Random models to average over with --simulate.")] = 8,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw as pdf, svg or png.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Predict token similarity against depth from a configuration, without weights, and say what would change it.
+
+    Reads Hugging Face configurations (BERT, RoBERTa, MPNet, ALBERT, GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma, ViT),
+    TOML files with the record's own names, or six numbers (width, heads, layers, context, perceptron width, std).
+    Prints the mean cosine with its spread over seeds, collapse depths, causes and what-ifs; with a target also the
+    smallest single change that meets it. Exit code 2 when the target is missed.
+
+    Examples: `pathlines advise config.json`, `pathlines advise 768 12 12 1024 3072 0.02`,
+    `pathlines advise config.json --target-cosine 0.5 --at-layer 24 --report advice.html`.
+    """
+    ready()
+    from pathlines.advise import Target
+    from pathlines.advise import advise as advised
+    from pathlines.advise import simulate as simulated
+    from pathlines.foundation.errors import ArgumentError
+
+    for path in (report, figure):
+        if path is not None:
+            writable(path)
+    if at_layer is not None and target_cosine is None:
+        raise ArgumentError("Option --at-layer needs --target-cosine.")
+    reading = _changed(_reading(source), set_)
+    architecture = reading.architecture
+    ids = _tokens(architecture, tokens, context)
+    target = None if target_cosine is None else Target(target_cosine, at_layer or architecture.layers)
+    with console(stderr=True).status("following the Gram matrix"):
+        advice = advised(architecture, ids, target)
+    measured = None
+    if simulate:
+        depth = len(advice.prediction.mean_cosine) - 1
+        with console(stderr=True).status(f"running {seeds} random models"):
+            measured = simulated(architecture, ids, layers=depth, seeds=seeds)
+    if as_json:
+        _print_json(reading, advice, measured)
+    else:
+        _print(reading, advice, measured)
+    _write(reading, advice, measured, report, figure, quiet=as_json)
+    if advice.met is False:
+        raise typer.Exit(2)
+
+
+def _reading(source: list[str]) -> Reading:
+    from pathlines.architecture import from_numbers, read_architecture
+
+    if len(source) == 1:
+        return read_architecture(source[0])
+    try:
+        numbers = [float(text) for text in source]
+    except ValueError:
+        fail("give one file, or six numbers: width heads layers context perceptron-width std.")
+    return from_numbers(numbers)
+
+
+def _changed(reading: Reading, pairs: list[str] | None) -> Reading:
+    import msgspec
+
+    changes: dict[str, Any] = {}
+    for name, value in parse_changes(pairs).items():
+        head, dot, tail = name.partition(".")
+        if dot:
+            changes.setdefault(head, {})[tail] = value
+        else:
+            changes[name] = value
+    architecture = reading.architecture.changed(**changes) if changes else reading.architecture
+    return msgspec.structs.replace(reading, architecture=architecture)
+
+
+def _tokens(architecture: Architecture, file: Path | None, context: int | None) -> Any:
+    import numpy as np
+
+    from pathlines.foundation.errors import ArgumentError
+    from pathlines.limit.architecture.start import usual_tokens
+
+    if file is None:
+        return usual_tokens(architecture) if context is None else context
+    if context is not None:
+        raise ArgumentError("Give --tokens or --context, not both.")
+    try:
+        words = file.read_text(encoding="utf-8").replace(",", " ").split()
+        return np.array([int(word) for word in words])
+    except FileNotFoundError:
+        raise ArgumentError(f"There is no file {file} with token ids.") from None
+    except ValueError:
+        raise ArgumentError(f"The file {file} must hold whole numbers, separated by spaces or commas.") from None
+
+
+def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None:
+    import numpy as np
+    from rich.table import Table
+
+    from pathlines.advise.terminal import curve_lines
+
+    screen, a, found = console(), advice.architecture, advice.prediction
+    if reading.unknown:
+        typer.echo(f"pathlines: warning: not understood in {reading.source}: {', '.join(reading.unknown)}.", err=True)
+    screen.print(
+        f"{reading.source}: {a.family}, d = {a.width}, {a.heads} heads, {a.layers} layers, {a.placement}-norm, "
+        f"{advice.tokens} tokens"
+    )
+    screen.print(f"[bold]{advice.verdict}[/bold]")
+    key = "● predicted mean cosine, │ ± s.d. over seeds" + (", ○ random models" if measured else "")
+    screen.print(key)
+    for line in curve_lines(found.mean_cosine, found.spread, None if measured is None else np.array(measured.mean)):
+        screen.print(line, markup=False)
+    if measured is not None:
+        largest, mean = measured.errors(found.mean_cosine)
+        screen.print(f"against {measured.seeds} random models: largest error {largest:.3f}, mean {mean:.3f}")
+    depths = ", ".join(f"{level:g}: {'–' if layer is None else layer}" for level, layer in advice.collapse.items())
+    screen.print(f"first layer with mean cosine ≥ {depths}   (– not within {4 * a.layers} layers)")
+    if advice.whole_context is not None:
+        screen.print(f"with all {a.context} tokens of the context: {advice.whole_context:.3f} (simplex map)")
+    screen.print("causes: " + ", ".join(f"{cause} {share:+.3f}" for cause, share in found.shares.items()))
+    screen.print(
+        f"last layer: effective rank {found.effective_rank[-1]:.1f}, RMS {found.residual_rms[0]:.3g} → "
+        f"{found.residual_rms[-1]:.3g}, entropy of attention {found.attention_entropy[-1]:.2f} nats"
+    )
+    for line in advice.regime:
+        screen.print(f"· {line}", markup=False)
+    if advice.changes:
+        table = Table(box=None, padding=(0, 2), title="smallest single change", title_justify="left")
+        for column in ("knob", "multiply by", "cosine then", "∂cosine/∂log x"):
+            table.add_column(column, justify="left" if column == "knob" else "right")
+        for change in advice.changes:
+            factor = "–" if change.factor is None else f"{change.factor:.3g}"
+            cosine = "–" if change.cosine is None else f"{change.cosine:.3f}"
+            table.add_row(change.knob, factor, cosine, f"{change.slope:+.3f}")
+        screen.print(table)
+    if advice.outcomes:
+        table = Table(box=None, padding=(0, 2), title="what if", title_justify="left")
+        for column in ("change", f"cosine, layer {advice.layer}", "difference"):
+            table.add_column(column, justify="left" if column == "change" else "right")
+        for outcome in advice.outcomes:
+            table.add_row(outcome.name, f"{outcome.cosine:.3f}", f"{outcome.change:+.3f}")
+        screen.print(table)
+    screen.print("assumes: " + "; ".join(advice.assumptions) + ".", markup=False)
+
+
+def _print_json(reading: Reading, advice: Advice, measured: Simulated | None) -> None:
+    import msgspec
+
+    document = advice.as_dict() | {
+        "source": reading.source,
+        "irrelevant_fields": reading.irrelevant,
+        "unknown_fields": reading.unknown,
+    }
+    if measured is not None:
+        largest, mean = measured.errors(advice.prediction.mean_cosine)
+        errors = {"largest_error": largest, "mean_error": mean}
+        document |= {"simulated": msgspec.to_builtins(measured) | errors}
+    typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
+
+
+def _write(
+    reading: Reading, advice: Advice, measured: Simulated | None, report: Path | None, figure: Path | None, quiet: bool
+) -> None:
+    if report is not None:
+        from pathlines.advise.page import write_page
+
+        write_page(report, reading, advice, measured)
+    if figure is not None:
+        from pathlines.advise.figure import advice_figure
+        from pathlines.draw import save_figure
+
+        save_figure(advice_figure(advice, measured), figure)
+    for kind, path in (("report", report), ("figure", figure)):
+        if path is not None and not quiet:
+            console().print(f"{kind}: {path.resolve()}", soft_wrap=True)

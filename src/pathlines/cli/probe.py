@@ -1,0 +1,126 @@
+"""pathlines probe: what a real model does to its tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathlines.cli.common import console, ready, writable
+
+ROWS = 26
+"""Layers shown in the terminal; deeper runs are thinned."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(name="probe")(probe)
+
+
+def probe(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's folder, or an installed package with one.")],
+    text: Annotated[Path | None, typer.Option("--text", metavar="FILE", help="Texts, one a line.")] = None,
+    ids: Annotated[Path | None, typer.Option("--ids", metavar="FILE", help="Token ids of one input.")] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Random initialisations to compare with.")] = 8,
+    iterate: Annotated[
+        int | None, typer.Option("--iterate", metavar="LAYERS", help="Apply a shared layer that many times.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Cut texts to this many tokens.")] = 128,
+    drop_special: Annotated[bool, typer.Option("--drop-special", help="Leave [CLS], [SEP] and the like out.")] = False,
+    drop_massive: Annotated[
+        bool, typer.Option("--drop-massive", help="Leave tokens out whose length exceeds four medians.")
+    ] = False,
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure a real transformer: trained, at random initialisation, and the theory of the latter.
+
+    Mean cosine, effective rank and RMS of the residual stream between layers (before any final norm), and attention
+    entropy. Works offline on a folder with config.json and weights, or a Python package that carries one. Needs torch
+    and transformers: pip install 'pathlines[probe]'.
+
+    Examples: `pathlines probe ./my-bert --text lines.txt --figure probe.pdf`,
+    `pathlines probe rxnmapper --iterate 200 --report probe.html`.
+    """
+    ready()
+    from pathlines.foundation.errors import ArgumentError
+    from pathlines.probe.examine import probe as examine
+
+    for path in (figure, report):
+        if path is not None:
+            writable(path)
+    if figure is not None and figure.suffix not in (".pdf", ".svg", ".png"):
+        raise ArgumentError(f"Option --figure must end in .pdf, .svg or .png, but is {figure}.")
+    probed = examine(
+        model,
+        lines=None if text is None else _read(text).splitlines(),
+        ids=None if ids is None else _read(ids),
+        seeds=seeds,
+        layers=iterate,
+        max_tokens=max_tokens,
+        drop_special=drop_special,
+        drop_massive=drop_massive,
+    )
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(probed)).decode())
+    else:
+        _show(probed)
+    if figure is not None:
+        from pathlines.draw import save_figure
+        from pathlines.probe.figure import probe_figure
+
+        save_figure(probe_figure(probed), figure)
+        console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
+    if report is not None:
+        from pathlines.probe.report import write_probe_report
+
+        write_probe_report(report, probed)
+        console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+
+
+def _read(path: Path) -> str:
+    from pathlines.foundation.errors import ArgumentError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"The file {path} cannot be read as text ({error}).") from error
+
+
+def _show(probed: Any) -> None:
+    from rich.table import Table
+
+    dropped = f", {sum(probed.dropped)} of them left out" if sum(probed.dropped) else ""
+    read = f"{probed.read}, {sum(probed.tokens)} tokens{dropped}"
+    what = f"{probed.model}: {probed.family}, {probed.layers} layers; {read}"
+    title = f"{what}\nmean cosine; effective rank; RMS and entropy of the trained model"
+    table = Table(box=None, padding=(0, 1), title=title, title_justify="left")
+    table.add_column("layer", justify="right")
+    for column in ("trained", "init", "±", "theory", "rank", "init", "RMS", "entropy"):
+        table.add_column(column, justify="right")
+    stride = -(-probed.layers // ROWS)
+    for layer in sorted({*range(0, probed.layers + 1, stride), probed.layers}):
+        table.add_row(str(layer), *_cells(probed, layer))
+    console().print(table)
+    for note in probed.notes:
+        console().print(note, markup=False)
+
+
+def _cells(probed: Any, layer: int) -> list[str]:
+    cosine, rank = "mean_cosine", "effective_rank"
+    theory = "–" if probed.theory is None else f"{probed.theory[cosine].mean[layer]:.3f}"
+    entropies = probed.trained["attention_entropy"].mean
+    return [
+        f"{probed.trained[cosine].mean[layer]:.3f}",
+        f"{probed.initial[cosine].mean[layer]:.3f}",
+        f"{probed.initial[cosine].spread[layer]:.3f}",
+        theory,
+        f"{probed.trained[rank].mean[layer]:.1f}",
+        f"{probed.initial[rank].mean[layer]:.1f}",
+        f"{probed.trained['residual_rms'].mean[layer]:.3g}",
+        f"{entropies[layer]:.2f}" if layer < len(entropies) else "",
+    ]

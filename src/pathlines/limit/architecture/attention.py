@@ -1,0 +1,111 @@
+"""E[ΠXΠᵀ], the mean products of attended vectors, for any Gram matrix X, mask and bias of the logits.
+
+Without random logits token i attends with weights w_i (rows of W: uniform over what the mask shows, or the softmax of
+ALiBi's bias). Logits are random with Cov(l_ik, l_jl) = b² X_ij X_kl. With means x̄_i = Σ_k w_ik x_k and covariances
+C_i = Σ_k w_ik (x_k-x̄_i)(x_k-x̄_i)ᵀ, to second order in b (derived; W uniform and unmasked: ``small_b_attention``)
+
+    s_ij = x̄_i·x̄_j + b² [X_ij tr(C_iC_j) + X_ii D_i·x̄_j + X_jj x̄_i·D_j],   D_i = ½ Σ_k w_ik |x_k-x̄_i|² (x_k-x̄_i).
+
+The next term is about ½(b² X_ii tr C_i)² of the first's own part, because participations grow like e^{b² tr C}. Where
+that exceeds ``TRUSTED`` heads of the true width are drawn instead (``sampled_heads``, exact in law, seeded); near
+collapse tr C is small and the expansion serves again. Rotary positions multiply the covariance by a function of
+(i-j)-(k-l), which the expansion leaves out. Cost: 8 products of n × n matrices.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.special import softmax, xlogy
+
+from pathlines.architecture.record import Architecture
+from pathlines.limit.architecture.numbers import Numbers
+from pathlines.limit.architecture.sampled import SAMPLES, SampledHeads, sampled_heads
+
+TRUSTED = 0.02
+
+
+def logit_bias(architecture: Architecture, n: int) -> np.ndarray:
+    """What is added to logits whatever the weights, (heads or 1, n, n): -∞ where masked, slopes of ALiBi."""
+    a = architecture
+    distance = np.arange(n)[:, None] - np.arange(n)
+    hidden = np.zeros((n, n), dtype=bool) if a.mask == "full" else distance < 0
+    if a.window and a.mask == "causal":
+        hidden |= distance >= a.window
+    slopes = 2.0 ** (-8.0 * np.arange(1, a.heads + 1) / a.heads) if a.positions == "alibi" else np.zeros(1)
+    return np.where(hidden, -np.inf, -slopes[:, None, None] * np.abs(distance))
+
+
+class Attended(ABC):
+    """X ↦ E[ΠXΠᵀ], the one step of a layer in which tokens meet."""
+
+    @abstractmethod
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The mean products of attended vectors."""
+
+
+class AttendedGram(Attended):
+    """The expansion for one architecture and number of tokens, and what sampling adds to it.
+
+    ``samples`` heads are drawn where needed, with another seed in every layer, so that their errors are independent.
+    """
+
+    def __init__(self, architecture: Architecture, n: int, samples: int = SAMPLES) -> None:
+        self.architecture, self.samples, self.seed = architecture, samples, 0
+        self.b = Numbers.of(architecture).b
+        self.bias = logit_bias(architecture, n)
+        self.weights = softmax(self.bias, axis=2)
+        self.keys = np.exp(np.mean(-np.sum(xlogy(self.weights, self.weights), axis=2), axis=0))
+
+    def _score(self, x: np.ndarray) -> np.ndarray:
+        return _cosines(x) if self.architecture.qk_norm else x
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """To second order in b."""
+        score = self._score(x)
+        return np.mean([_expanded(x, score, w, self.b) for w in self.weights], axis=0)
+
+    def logit_variance(self, x: np.ndarray) -> np.ndarray:
+        """B_i² = b² X_ii tr C_i, the variance of the logits within the row of each token."""
+        score = self._score(x)
+        own = np.diag(score)
+        traces = np.mean([w @ own - np.sum((w @ score) * w, axis=1) for w in self.weights], axis=0)
+        return self.b**2 * own * np.maximum(traces, 0.0)
+
+    def sharp(self, x: np.ndarray) -> SampledHeads | None:
+        """Drawn heads where the expansion cannot be trusted at X, else None."""
+        variance = self.logit_variance(x)
+        if np.max(0.5 * variance * variance) <= TRUSTED:
+            return None
+        self.seed += 1
+        return sampled_heads(self.architecture, x, self.bias, self.seed, self.samples)
+
+    def entropy(self, x: np.ndarray) -> np.ndarray:
+        """log n_i - B_i²/2 of each token, n_i its number of keys (the exponential of the entropy of w_i): small b."""
+        return np.maximum(np.log(self.keys) - 0.5 * self.logit_variance(x), 0.0)
+
+
+def _cosines(x: np.ndarray) -> np.ndarray:
+    inverse = 1 / np.sqrt(np.diag(x))
+    found = np.clip(inverse[:, None] * x * inverse, -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def _expanded(x: np.ndarray, score: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
+    """The formula of the header; ``score`` is X, or the cosines where queries and keys are normalised.
+
+    With M = WX, N = WXWᵀ, primes for scores: tr(C_iC_j) → W(X∘X')Wᵀ - W(M∘M')ᵀ - (M∘M')Wᵀ + N∘N'.
+    """
+    m, m_score = w @ x, (w @ score if score is not x else None)
+    n = m @ w.T
+    if b == 0:
+        return n
+    m_score = m if m_score is None else m_score
+    n_score = m_score @ w.T
+    square = w @ (x * score) @ w.T - w @ (m * m_score).T - (m * m_score) @ w.T + n * n_score
+    distance = np.diag(score) - 2 * m_score
+    turn = 0.5 * ((w * distance) @ m.T - n * np.sum(w * distance, axis=1)[:, None])
+    turn = np.diag(score)[:, None] * turn
+    return n + b * b * (score * square + turn + turn.T)

@@ -1,0 +1,61 @@
+"""E[ΠXΠᵀ] where attention is too sharp to expand: the average over heads that are drawn, exact in law.
+
+With X = LLᵀ the queries and keys of one head at n tokens are LG and LG', G and G' standard normal (n, p); rotations,
+norms of queries and keys, caps, biases and masks act on them as they do in the model. Every draw is used with both
+signs of the logits, which removes what is odd in them. The draws are fixed by a seed, so the answer is a function of X.
+Cost O(samples n²(n+p)); standard error of s_ij about 2% of its random part with 64 draws.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax
+
+from pathlines.architecture.record import Architecture
+
+SAMPLES = 64
+
+
+class SampledHeads(NamedTuple):
+    """Mean products of attended vectors, and the mean entropy of each token's attention."""
+
+    gram: np.ndarray
+    entropy: np.ndarray
+
+
+def sampled_heads(
+    architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int = SAMPLES
+) -> SampledHeads:
+    """Over ``samples`` heads in antithetic pairs; ``bias`` (heads or 1, n, n) is added to logits, -∞ where masked."""
+    a, sigma, n = architecture, architecture.deviations, len(x)
+    values, vectors = np.linalg.eigh(x)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    rng = np.random.default_rng(seed)
+    gram, entropy = np.zeros((n, n)), np.zeros(n)
+    for draw in range(samples // 2):
+        query, key = (root @ rng.standard_normal((n, a.head_dim)) for _ in range(2))
+        if a.qk_norm:
+            query, key = (y / np.sqrt(np.mean(y * y, axis=1, keepdims=True)) for y in (query, key))
+        else:
+            query = a.width * sigma.query * sigma.key * query
+        logits = a.logit_multiplier * (_rotated(a, query) @ _rotated(a, key).T)
+        if a.logit_cap:
+            logits = a.logit_cap * np.tanh(logits / a.logit_cap)
+        for sign in (1.0, -1.0):
+            pi = softmax(sign * logits + bias[draw % len(bias)], axis=1)
+            gram += pi @ x @ pi.T
+            entropy -= np.sum(pi * np.log(np.where(pi > 0, pi, 1.0)), axis=1)
+    return SampledHeads(gram / samples, entropy / samples)
+
+
+def _rotated(architecture: Architecture, y: np.ndarray) -> np.ndarray:
+    """Rotary positions on the first part of each head, halves paired."""
+    half = int(architecture.head_dim * architecture.rope_fraction) // 2
+    if architecture.positions != "rope" or half == 0:
+        return y
+    angle = np.arange(len(y))[:, None] * architecture.rope_base ** (-np.arange(half) / half)
+    first, second, rest = y[:, :half], y[:, half : 2 * half], y[:, 2 * half :]
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.concatenate([first * cos - second * sin, first * sin + second * cos, rest], axis=1)

@@ -1,0 +1,46 @@
+"""Where a model is: a folder, or a package installed beside us that carries one."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+from pathlines.foundation.errors import ArgumentError
+
+
+def model_folder(name: str) -> Path:
+    """The folder with config.json that ``name`` means: itself, one below it, or one inside an importable package.
+
+    Packages are searched, never imported: what they import in turn need not be installed.
+    """
+    path = Path(name).expanduser()
+    if path.is_file() and path.name == "config.json":
+        return path.parent
+    if path.is_dir():
+        return _only_model(path, f"the folder {path}")
+    package = name.replace("-", "_")
+    spec = find_spec(package) if package.isidentifier() else None
+    if spec is None or not spec.submodule_search_locations:
+        raise ArgumentError(
+            f"There is no folder and no installed package `{name}`; give a folder with a config.json and weights."
+        )
+    return _only_model(Path(spec.submodule_search_locations[0]), f"the package `{name}`")
+
+
+def _only_model(root: Path, what: str) -> Path:
+    if (root / "config.json").is_file():
+        return root
+    found = sorted(file.parent for file in root.rglob("config.json") if _describes_a_model(file))
+    if not found:
+        raise ArgumentError(f"There is no config.json with a `model_type` in {what}; a model's folder has one.")
+    if len(found) > 1:
+        raise ArgumentError(f"There are {len(found)} models in {what}; name one: {', '.join(map(str, found))}.")
+    return found[0]
+
+
+def _describes_a_model(file: Path) -> bool:
+    try:
+        return "model_type" in json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,150 @@
+"""Configurations of every family, TOML, six numbers; what is wrong is said in one line."""
+
+import json
+import math
+
+import pytest
+
+from pathlines.architecture import Architecture, Deviations, from_numbers, read_architecture
+from pathlines.architecture.family import FAMILIES
+from pathlines.architecture.read import from_config
+from pathlines.foundation.errors import ArgumentError, UnknownNameError
+
+BERT = {"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "intermediate_size": 3072, "type_vocab_size": 2, "vocab_size": 30522}  # fmt: skip
+LLAMA = {"model_type": "llama", "hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3,
+         "num_hidden_layers": 30, "intermediate_size": 1536, "vocab_size": 49152, "rms_norm_eps": 1e-5}  # fmt: skip
+GPT2 = {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "vocab_size": 50257}
+
+
+def architecture(fields, **changes):
+    return from_config({**fields, **changes}).architecture
+
+
+def test_bert_family():
+    bert = architecture(BERT)
+    assert (bert.placement, bert.mask, bert.norm, bert.embedding_norm) == ("post", "full", "layer", True)
+    assert bert.deviations.type == bert.deviations.position == 0.02 and bert.deviations.mlp_gate == 0
+    assert architecture(BERT, model_type="mpnet").types == 0
+    assert architecture(BERT, model_type="roberta", max_position_embeddings=514).context == 512
+    assert architecture(BERT, is_decoder=True).mask == "causal"
+    albert = architecture(BERT, model_type="albert", embedding_size=128)
+    assert albert.shared and albert.embedding_width == 128 and albert.deviations.projection == 0.02
+
+
+def test_gpt2_scales_its_projections():
+    gpt2 = architecture(GPT2, n_inner=None)
+    assert gpt2.mlp_width == 3072 and gpt2.mask == "causal" and gpt2.activation == "gelu"
+    assert gpt2.deviations.output == gpt2.deviations.mlp_out == pytest.approx(0.02 / math.sqrt(24))
+    assert gpt2.logit_multiplier == pytest.approx(1 / 8)
+    assert architecture(GPT2, scale_attn_weights=False).logit_multiplier == 1
+
+
+def test_decoders_of_the_llama_kind():
+    llama = architecture(LLAMA)
+    assert (llama.kv_heads, llama.head_dim, llama.gated, llama.norm) == (3, 64, True, "rms")
+    assert architecture(LLAMA, model_type="mistral", sliding_window=4096).window == 4096
+    assert architecture(LLAMA, model_type="qwen2", sliding_window=4096).window == 0
+    assert architecture(LLAMA, model_type="qwen3", head_dim=128).qk_norm
+    gemma = architecture(LLAMA, model_type="gemma", head_dim=256)
+    assert gemma.embedding_scale == 24 and gemma.activation == "gelu" and gemma.attention_width == 9 * 256
+    second = architecture(LLAMA, model_type="gemma2", query_pre_attn_scalar=144, attn_logit_softcapping=50.0)
+    assert (second.placement, second.logit_cap, second.logit_multiplier) == ("sandwich", 50.0, 1 / 12)
+    assert architecture(LLAMA, model_type="gemma3_text").qk_norm
+    newer = architecture(LLAMA, rope_parameters={"rope_theta": 5e5, "rope_type": "default"})
+    assert newer.rope_base == 5e5
+
+
+def test_neox_and_vit():
+    fields = {k: v for k, v in LLAMA.items() if k not in ("num_key_value_heads", "rms_norm_eps")}
+    neox = architecture(fields, model_type="gpt_neox", rotary_pct=0.25)
+    assert neox.placement == "parallel" and neox.rope_fraction == 0.25
+    assert architecture(fields, model_type="gpt_neox", use_parallel_residual=False).placement == "pre"
+    vit = architecture(BERT, model_type="vit", image_size=224, patch_size=16)
+    assert (vit.context, vit.patch_inputs, vit.class_token, vit.mask) == (197, 768, True, "full")
+
+
+def test_unknown_fields_are_named():
+    reading = from_config({**LLAMA, "hidden_dropout_prob": 0.1, "torch_dtype": "float32", "mixture_of_depths": 3})
+    assert reading.unknown == ("mixture_of_depths",)
+    assert set(reading.irrelevant) == {"model_type", "hidden_dropout_prob", "torch_dtype"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({**LLAMA, "hidden_size": None}, 'no `hidden_size` .width.; write for example "hidden_size": 768'),
+        ({**LLAMA, "num_attention_heads": 7, "num_key_value_heads": 7}, "7 heads do not divide the width 576; write"),
+        ({**LLAMA, "model_type": "mamba"}, "`model_type` 'mamba'; known are albert, bert"),
+        ({"hidden_size": 64}, "`model_type` None"),
+        ({**LLAMA, "initializer_range": -0.02}, "`initializer_range` must be a number ≥ 0, but is -0.02"),
+        ({**LLAMA, "hidden_act": "mish"}, "`hidden_act` must be one of gelu"),
+        ({**LLAMA, "num_hidden_layers": 2.5}, "must be an integer ≥ 1"),
+        ({**BERT, "model_type": "albert", "num_hidden_groups": 3}, "`num_hidden_groups` must be 1"),
+        ([1, 2], "must hold an object"),
+    ],
+)  # fmt: skip
+def test_errors_of_a_config_are_one_line(fields, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        from_config(fields)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith("config.json")
+
+
+def test_files(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    with pytest.raises(ArgumentError, match=r"There is no file .*config\.json"):
+        read_architecture(folder)
+    (folder / "config.json").write_text(json.dumps(LLAMA))
+    assert read_architecture(folder).architecture == architecture(LLAMA)
+    (folder / "config.json").write_text('{"model_type": "llama", ')
+    with pytest.raises(ArgumentError, match="not valid JSON at line 1, column"):
+        read_architecture(folder)
+
+
+def test_toml(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('width = 64\nheads = 4\nlayers = 3\nstd = 0.1\nplacement = "post"\n[deviations]\nembedding = 1.0\n')
+    found = read_architecture(file).architecture
+    assert found.deviations == Deviations.equal(0.1, embedding=1.0, position=0.1, mlp_gate=0.0)
+    for text, message in {
+        "heads = 4\nlayers = 3\nstd = 0.1": "no `width`; write for example width = 768",
+        "width = 64\nheads = 4\nlayers = 3": "no `std`",
+        "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\nwidht = 3": "unknown field `widht`",
+        "width = 64\nheads = 4\nlayers = 3\nstd = -0.1": "`std` must be a finite number ≥ 0",
+        "width = ": "not valid TOML",
+        "width = 64.5\nheads = 4\nlayers = 3\nstd = 0.1": "mine.toml: Expected `int`",
+    }.items():
+        file.write_text(text)
+        with pytest.raises(ArgumentError, match=message):
+            read_architecture(file)
+
+
+def test_six_numbers():
+    found = from_numbers([768, 12, 12, 1024, 3072, 0.02]).architecture
+    assert (found.width, found.context, found.mlp_width, found.placement) == (768, 1024, 3072, "pre")
+    for values, message in [([768, 12], "there are 2"), ([768, 12, 12, 1024, 3072, -1], "`std` must be"),
+                            ([768, 12.5, 12, 1024, 3072, 0.02], "`heads` must be an integer")]:  # fmt: skip
+        with pytest.raises(ArgumentError, match=message):
+            from_numbers(values)
+
+
+def test_changes_keep_what_was_derived():
+    llama = architecture(LLAMA)
+    wider = llama.changed(width=1152, heads=18, kv_heads=6)
+    assert wider.head_dim == 64
+    fewer = llama.changed(heads=3)
+    assert fewer.head_dim == 192 and fewer.logit_multiplier == pytest.approx(192**-0.5) and fewer.kv_heads == 3
+    assert llama.changed(deviations={"embedding": 1.0}).deviations.query == 0.02
+    with pytest.raises(UnknownNameError, match="no setting `depth`"):
+        llama.changed(depth=3)
+    with pytest.raises(ArgumentError, match="be one of 'pre', 'post'"):
+        llama.changed(placement="middle")
+
+
+def test_every_family_reads_a_config():
+    assert len(FAMILIES) >= 12
+    both = {**BERT, **LLAMA, **GPT2, "embedding_size": 128, "num_key_value_heads": 3}
+    for name in FAMILIES:
+        found = from_config({**both, "model_type": name}).architecture
+        assert isinstance(found, Architecture) and found.deviations.query == 0.02

@@ -1,0 +1,104 @@
+"""Fates of Gaussian clouds against closed forms, and the stiff method behind them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathlines.foundation.errors import ArgumentError
+from pathlines.integrate import flow
+from pathlines.integrate.fate import fates
+from pathlines.integrate.observe import Observable
+from pathlines.limit.gaussian.l2 import singular_key_blow_up
+from pathlines.limit.gaussian.softmax import identity_value_blow_up, identity_value_limit
+from pathlines.model.base import PathModel
+from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian_normalised import L2Gaussian
+
+COV = np.array([[1.0, 0.3], [0.3, 0.7]])
+FACTOR = np.linalg.cholesky(COV)
+STATE = Observable("state", "state", "x", lambda snapshot: snapshot.state[0, 0])
+
+
+def test_blow_up_times_vs_closed_form():
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((8, 2, 2)) + 0.8 * np.eye(2)
+    found = fates([SoftmaxGaussian(np.eye(2), a) for a in scores], np.stack([FACTOR] * 8), rtol=1e-10)
+    for fate, a in zip(found, scores, strict=True):
+        time, direction = identity_value_blow_up(a, COV)
+        if np.isinf(time):
+            assert fate.kind in ("converged", "to-zero", "algebraic")
+            continue
+        assert fate.kind == "blow-up" and fate.rank == 1
+        assert fate.blow_up_time == pytest.approx(time, rel=2e-9)
+        assert abs(direction @ fate.direction) == pytest.approx(1, abs=1e-6)
+        assert fate.rate_exponent == pytest.approx(1, abs=1e-3)
+
+
+def test_every_class_in_the_plane():
+    q = np.array([[0.8, 0.6]])
+    models = [
+        SoftmaxGaussian(np.eye(2), np.eye(2)),
+        SoftmaxGaussian(np.eye(2), -np.eye(2)),
+        SoftmaxGaussian([[0.0, 1.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]),
+        SoftmaxGaussian(np.eye(2), -q.T @ q),
+    ]
+    found = fates(models, np.stack([FACTOR, FACTOR, np.diag([0.8, 0.6]) ** 0.5, FACTOR]))
+    assert [f.kind for f in found] == ["blow-up", "to-zero", "exponential", "algebraic"]
+    np.testing.assert_allclose(found[-1].covariance, identity_value_limit(-q.T @ q, COV), atol=1e-4)
+    assert found[-1].rank == 1 and found[-1].blow_up_time is None
+
+
+def test_a_low_rank_start_keeps_its_rank():
+    (fate,) = fates(SoftmaxGaussian(np.eye(2), np.eye(2)), np.array([[0.6], [0.8]]))
+    assert fate.kind == "blow-up" and fate.rank == 1
+    assert fate.blow_up_time == pytest.approx(0.5, rel=1e-8)
+    np.testing.assert_allclose(fate.direction, [0.6, 0.8], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_l2_blow_up_with_a_singular_key():
+    start = np.array([[1.0, 0.5], [0.5, 1.0]])
+    (fate,) = fates(L2Gaussian(np.diag([0.0, 1.0]), [[0.0, 1.0]], [[1.0, 0.0]]), np.linalg.cholesky(start))
+    assert fate.kind == "blow-up"
+    assert fate.blow_up_time == pytest.approx(singular_key_blow_up(1.0, 1.0, 1.0, start), rel=1e-7)
+    assert fate.rate_exponent == pytest.approx(0.5, abs=1e-3)
+
+
+def test_arguments():
+    with pytest.raises(ArgumentError, match="one d × r factor a model"):
+        fates([SoftmaxGaussian(np.eye(2), np.eye(2))] * 2, FACTOR)
+    with pytest.raises(ArgumentError, match="until"):
+        fates(SoftmaxGaussian(np.eye(2), np.eye(2)), FACTOR, until=1e12)
+
+
+class Stiff(PathModel):
+    """x' = -λ(x - cos t) - sin t, with the solution cos t: stiff and with a time of its own."""
+
+    rate: jax.Array
+
+    def drift(self, state, t):
+        """Towards cos t."""
+        return -self.rate * (state - jnp.cos(t)) - jnp.sin(t)
+
+
+def test_rodas5p_order_and_stiffness():
+    """Order five on a mild problem that depends on time; accurate with large steps on a stiff one."""
+    errors = []
+    for step in (0.2, 0.1):
+        run = flow(
+            Stiff(jnp.asarray(2.0)), np.full((1, 1), 2.0), times=[2.0], record=STATE, method="rodas5p", step=step
+        )
+        exact = np.cos(2.0) + np.exp(-4.0)
+        errors.append(abs(float(run["state"].values[-1]) - exact))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(5, abs=0.6)
+    run = flow(Stiff(jnp.asarray(1e6)), np.ones((1, 1)), times=[2.0], record=STATE, method="rodas5p", rtol=1e-8)
+    assert abs(float(run["state"].values[-1]) - np.cos(2.0)) < 1e-7
+    assert run.certificate("accepted_steps").value < 200
+
+
+def test_rodas5p_vs_dop853_on_a_closure():
+    model, start = SoftmaxGaussian([[1, 0.3], [0.2, -0.5]], [[0.8, -0.2], [0.1, 0.4]]), sigma_points([0.1, 0.2], COV)
+    ends = [flow(model, start, times=[0.4], record="covariance", method=m, rtol=1e-10)["covariance"].values[-1]
+            for m in ("rodas5p", "dop853")]  # fmt: skip
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-8)
