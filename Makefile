@@ -13,7 +13,7 @@ demo: $(STAMP)
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 
-test: lint $(PROBE)
+test: $(PROBE) lint
 	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
 
 full: $(STAMP)

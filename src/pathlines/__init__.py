@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlines.integrate import cluster_flow as cluster_flow
     from pathlines.integrate import coarsen as coarsen
     from pathlines.integrate import ensemble as ensemble
+    from pathlines.integrate import fates as fates
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
     from pathlines.model import MODELS as MODELS
@@ -39,15 +40,20 @@ if TYPE_CHECKING:
     from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
     from pathlines.model import HomogenizedODE as HomogenizedODE
     from pathlines.model import HomogenizedSDE as HomogenizedSDE
+    from pathlines.model import L2Gaussian as L2Gaussian
+    from pathlines.model import LinearGaussian as LinearGaussian
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
     from pathlines.model import PerceptronLandscape as PerceptronLandscape
+    from pathlines.model import RandomArchitecture as RandomArchitecture
     from pathlines.model import RandomBlock as RandomBlock
     from pathlines.model import RandomEncoder as RandomEncoder
     from pathlines.model import RandomPerceptron as RandomPerceptron
     from pathlines.model import RandomTransformer as RandomTransformer
     from pathlines.model import RescaledAttention as RescaledAttention
     from pathlines.model import SelfAttention as SelfAttention
+    from pathlines.model import SinkhornGaussian as SinkhornGaussian
+    from pathlines.model import SoftmaxGaussian as SoftmaxGaussian
     from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.model import ZonalMeasure as ZonalMeasure
     from pathlines.observable import OBSERVABLES as OBSERVABLES
@@ -74,7 +80,7 @@ _ROOMS = {
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
-    "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "flow", "layers"),
+    "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "fates", "flow", "layers"),
     "model": (
         "MODELS",
         "CircleDensity",
@@ -82,15 +88,20 @@ _ROOMS = {
         "FrozenExponentAttention",
         "HomogenizedODE",
         "HomogenizedSDE",
+        "L2Gaussian",
+        "LinearGaussian",
         "NormalisedAttention",
         "Perceptron",
         "PerceptronLandscape",
+        "RandomArchitecture",
         "RandomBlock",
         "RandomEncoder",
         "RandomPerceptron",
         "RandomTransformer",
         "RescaledAttention",
         "SelfAttention",
+        "SinkhornGaussian",
+        "SoftmaxGaussian",
         "TransportedMeasure",
         "ZonalMeasure",
     ),

@@ -25,7 +25,8 @@ LONG = (
     | {f"metastability/{i}" for i in ("ER-01", "ER-02", "ER-08", "ER-08b", "G2", "G3", "M5", "M8", "M9", "P3", "P4")}
     | {f"metastability/S{i}" for i in range(1, 8)}
     | {"advise/what-if"}
-    | {f"gaussian/{i}" for i in ("C01", "C01b", "C12", "C18", "C20", "C22", "C23", "T01")}
+    | {f"gaussian/{i}" for i in ("C01", "C01b", "C06", "C08", "C09", "C10", "C11", "C12", "C16", "T01", "ER-01")}
+    | {f"gaussian/C{i}" for i in (18, 19, 20, 21, 22, 23)}
 )
 
 

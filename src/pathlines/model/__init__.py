@@ -9,6 +9,10 @@ from pathlines.model.circle import CircleAttention as CircleAttention
 from pathlines.model.circle_density import CircleDensity as CircleDensity
 from pathlines.model.circle_measure import CircleMeasure as CircleMeasure
 from pathlines.model.frozen_exponent import FrozenExponentAttention as FrozenExponentAttention
+from pathlines.model.gaussian_closure import LinearGaussian as LinearGaussian
+from pathlines.model.gaussian_closure import SoftmaxGaussian as SoftmaxGaussian
+from pathlines.model.gaussian_normalised import L2Gaussian as L2Gaussian
+from pathlines.model.gaussian_normalised import SinkhornGaussian as SinkhornGaussian
 from pathlines.model.gram import GramAttention as GramAttention
 from pathlines.model.hardmax_phase import HardmaxPhase as HardmaxPhase
 from pathlines.model.homogenized_drift import HomogenizedODE as HomogenizedODE
@@ -21,6 +25,7 @@ from pathlines.model.overlap_pair import FixedScorePair as FixedScorePair
 from pathlines.model.overlap_pair import RandomScorePair as RandomScorePair
 from pathlines.model.perceptron import Perceptron as Perceptron
 from pathlines.model.perceptron_landscape import PerceptronLandscape as PerceptronLandscape
+from pathlines.model.random_architecture import RandomArchitecture as RandomArchitecture
 from pathlines.model.random_block import RandomBlock as RandomBlock
 from pathlines.model.random_encoder import RandomEncoder as RandomEncoder
 from pathlines.model.random_perceptron import RandomPerceptron as RandomPerceptron
