@@ -1,5 +1,9 @@
 """Tests run in float64 and with a results folder of their own."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import matplotlib as mpl
 import pytest
@@ -8,6 +12,25 @@ import pathlines  # noqa: F401  before anything is compiled
 
 jax.config.update("jax_enable_x64", True)
 mpl.use("agg")
+
+
+@pytest.fixture
+def optimised(request):
+    """Programs as users compile them: where tests are compiled quickly, this one runs in a process of its own."""
+    if "optimization_level=0" in os.environ.get("XLA_FLAGS", ""):
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            request.node.nodeid,
+        ]
+        subprocess.run(command, env={**os.environ, "XLA_FLAGS": ""}, cwd=request.config.rootpath, check=True)
+        pytest.skip("passed in a process of its own")
 
 
 @pytest.fixture(autouse=True)

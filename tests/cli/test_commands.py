@@ -129,7 +129,7 @@ def test_collapse_agrees_with_the_papers_closed_form():
 
 def test_list_show_cite():
     listed = json.loads(pathlines("list", "--json", check=0).stdout)
-    assert {"models", "claims", "observables", "figures", "papers", "methods"} == set(listed)
+    assert {"models", "claims", "observables", "figures", "animations", "papers", "methods"} == set(listed)
     assert "good values" in pathlines("show", "sa", check=0).stdout
     assert "@misc{karagodin2025normalization" in pathlines("cite", "pre-ln", check=0).stdout
 

@@ -27,7 +27,7 @@ def run_of(model=None, **changes):
     return ensemble(SelfAttention(2.0) if model is None else model, LAW, **settings)
 
 
-def test_chunks_are_bitwise_invisible():
+def test_chunks_are_bitwise_invisible(optimised):
     """Three groups of lanes, in one chunk or in a chunk each."""
     width = lanes.lane_count(8, 3)
     runs = 2 * width + 5

@@ -53,13 +53,14 @@ def options(
 
 
 FIRST = ("run", "verify", "figure", "listing", "show", "cite")
+HELPERS = ("main", "common", "execute")
 
 
 def verbs() -> list[Any]:
-    """The files of this room that register a verb: those everyone needs first, then the others by name."""
-    names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]) if m.name not in ("main", *FIRST))
-    files = [import_module(f"pathlines.cli.{name}") for name in (*FIRST, *names)]
-    return [file for file in files if hasattr(file, "register")]
+    """The files of this room but its helpers: the verbs everyone needs first, then the others by name."""
+    found = (m.name for m in iter_modules([str(Path(__file__).parent)]))
+    names = sorted(name for name in found if name not in (*FIRST, *HELPERS))
+    return [import_module(f"pathlines.cli.{name}") for name in (*FIRST, *names)]
 
 
 for verb in verbs():
