@@ -13,7 +13,7 @@ def test_every_row_of_the_clustering_table_is_a_claim():
     assert set(CLAIMS) >= ROWS
 
 
-# The longest ones: `make demo` and `pytest -m slow` run them.
+# The longest ones, and F3, which measures time: `make demo` and `pytest -m slow` run them.
 LONG = (
     {f"clustering/CL-{i:02d}" for i in (1, 7, 12, 14, 17, 19, 20, 22, 26)}
     | {
@@ -22,7 +22,10 @@ LONG = (
     }
     | {f"homogenized/C{i}" for i in (12, 14, 15, 16, 17, 18, 19, 20, 22)}
     | {"clustering/ER-06", "clustering/ER-10"}
-    | {f"metastability/{i}" for i in ("ER-01", "ER-02", "ER-08", "ER-08b", "G2", "G3", "M5", "M8", "M9", "P3", "P4")}
+    | {
+        f"metastability/{i}"
+        for i in ("ER-01", "ER-02", "ER-08", "ER-08b", "F3", "G2", "G3", "M5", "M8", "M9", "P3", "P4")
+    }
     | {f"metastability/S{i}" for i in range(1, 8)}
     | {"advise/what-if"}
     | {f"gaussian/{i}" for i in ("C01", "C01b", "C06", "C08", "C09", "C10", "C11", "C12", "C16", "T01", "ER-01")}
