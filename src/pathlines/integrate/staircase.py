@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import xarray as xr
+from scipy.interpolate import PchipInterpolator
 
 
 class Merger(msgspec.Struct, frozen=True):
@@ -68,9 +69,11 @@ class Staircase(msgspec.Struct, frozen=True):
         return self.positions[-1]
 
     def energy_at(self, log_times: Any) -> np.ndarray:
-        """E at given ln t, between the solver's steps linear in ln t; the last value beyond the last merger."""
+        """E at given ln t, a monotone cubic between the solver's steps; the last value beyond the last merger."""
         known = np.isfinite(self.log_time)
-        return np.interp(np.asarray(log_times, float), self.log_time[known], self.energy[known])
+        _, last = np.unique(self.log_time[known][::-1], return_index=True)  # of a merger's two heights the later
+        log_t, heights = (column[known][::-1][last] for column in (self.log_time, self.energy))
+        return PchipInterpolator(log_t, heights)(np.clip(np.asarray(log_times, float), log_t[0], log_t[-1]))
 
     def dataset(self) -> xr.Dataset:
         """Mergers over ``merger``, the profile over ``step``, as one labelled dataset."""

@@ -135,7 +135,7 @@ claim(
     models=("circle",),
     quick={"betas": [9.0, 81.0], "n": 2000, "runs": 100, "seed": 0},
     full={"n": 4000, "runs": 200},
-    within={"maxima": standard_errors(3.5, "means over independent draws; the non-Gaussian part is of order β^½/n")},
+    within={"maxima": standard_errors(3.0, "means over independent draws; the non-Gaussian part is of order β^½/n")},
     simulate=simulate_initial,
     predict=predict_initial,
     axes=Axes("β", "maxima of U", x_scale="log", y_scale="log"),

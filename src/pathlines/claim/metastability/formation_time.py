@@ -101,12 +101,12 @@ claim(
     METASTABLE_EMERGENCE,
     "the linear phase predicts each run",
     "The time at which the first mode reaches c = 0.1 in the nonlinear mean-field equation is minₖ ln(c/|mₖ(0)|)/λₖ of "
-    "that very start: within 0.03 on average and a quarter for the worst of 200 starts.",
+    "that very start: within 0.02 on average and a quarter for the worst of 200 starts.",
     models=("circle",),
     quick={"beta": 9.0, "tokens": [1e4, 1e8], "runs": 50, "level": 0.1, "noisy": 18, "points": 200, "seed": 0},
     full={"tokens": [1e4, 1e6, 1e8], "runs": 200},
     within={
-        "mean": absolute(0.03, "terms of second order: twice c²/λ = 0.014, half of it seen, half for the spread"),
+        "mean": absolute(0.02, "terms of second order: c²/λ = 0.014, and what is left at N = 10⁴"),
         "times": absolute(0.25, "the same where another mode is as large as the first: c/λ = 0.14 for each"),
     },
     simulate=simulate_runs,
