@@ -100,7 +100,7 @@ def modes():
     }
 
 
-def torch_step(theta, beta, dt, block=500):
+def torch_step(theta, beta, dt, block=64):
     """One explicit Euler step over all pairs, ``block`` rows at a time."""
     import torch
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pathlines.domain import Sphere
+from pathlines.foundation import compiler
 
 
 @pytest.mark.parametrize(("n", "d"), [(200, 128), (100, 96), (150, 150), (64, 200)])
@@ -32,3 +33,15 @@ def test_flags_of_the_user_stay():
         [sys.executable, "-c", code], env={**os.environ, "XLA_FLAGS": given}, capture_output=True, text=True, check=True
     )
     assert run.stdout.startswith(given)
+
+
+def test_quick_compilation_is_added_once_and_for_known_versions_only(monkeypatch):
+    environment = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=true"}
+    monkeypatch.setattr(compiler, "version", lambda _: "0.10.2")
+    for _ in range(2):
+        compiler.compile_quickly(environment)
+    assert environment["XLA_FLAGS"] == "--xla_cpu_multi_thread_eigen=true --xla_cpu_use_fusion_emitters=false"
+    monkeypatch.setattr(compiler, "version", lambda _: "99.0")
+    later: dict[str, str] = {}
+    compiler.compile_quickly(later)
+    assert later == {}

@@ -1,4 +1,4 @@
-"""Compilers that give wrong answers are told not to.
+"""Compilers that give wrong answers are told not to, and those of workers are told not to take too long.
 
 jaxlib 0.10.2 compiles ``y = w @ (x @ c); y - sum(x * y) x`` for a CPU into one library call whose answer is wrong for
 some shapes (n = 200, d = 128 in float64: off by more than its own size). That is the velocity of a token on the sphere.
@@ -10,24 +10,44 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import MutableMapping
 from importlib.metadata import PackageNotFoundError, version
 
 WRONG = {"0.10.2": "--xla_cpu_experimental_ynn_fusion_type="}
 """For each version of jaxlib, the flag that avoids what it gets wrong."""
+QUICK = {"0.10.2": "--xla_cpu_use_fusion_emitters=false"}
+"""For each version of jaxlib (an unknown flag ends the process), the flag that compiles in a third of the time.
+
+Pure JAX loops over pairs then run up to three times slower, so it is for programs that run for a moment.
+"""
+
+
+def compile_quickly(environment: MutableMapping[str, str]) -> None:
+    """Add the flag to the XLA_FLAGS that processes started with ``environment`` will read."""
+    _add(QUICK, environment)
 
 
 def avoid_wrong_fusions() -> None:
     """Add the flag to XLA_FLAGS, unless it is there; a warning when JAX has read its flags already."""
-    try:
-        flag = WRONG.get(version("jaxlib"))
-    except PackageNotFoundError:
+    if not _lacks(WRONG, os.environ):
         return
-    given = os.environ.get("XLA_FLAGS", "")
-    if flag is None or flag.split("=")[0] in given:
-        return
+    flag = WRONG[version("jaxlib")]
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and bridge.backends_are_initialized():
         reason = "jaxlib 0.10.2 can compile products of matrices wrongly, and JAX ran before pathlines was imported"
         warnings.warn(f"{reason}: import pathlines first, or set XLA_FLAGS={flag}", RuntimeWarning, stacklevel=3)
         return
-    os.environ["XLA_FLAGS"] = f"{given} {flag}".strip()
+    _add(WRONG, os.environ)
+
+
+def _lacks(flags: dict[str, str], environment: MutableMapping[str, str]) -> bool:
+    try:
+        flag = flags.get(version("jaxlib"))
+    except PackageNotFoundError:
+        return False
+    return flag is not None and flag.split("=")[0] not in environment.get("XLA_FLAGS", "")
+
+
+def _add(flags: dict[str, str], environment: MutableMapping[str, str]) -> None:
+    if _lacks(flags, environment):
+        environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags[version('jaxlib')]}".strip()

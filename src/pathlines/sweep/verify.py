@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
+from pathlines.foundation.compiler import compile_quickly
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
 from pathlines.store.address import address
@@ -118,6 +119,7 @@ def _in_processes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts_to_the_parent)
     os.environ.update({name: os.environ.get(name, "1") for name in ONE_THREAD})
+    compile_quickly(os.environ)
     try:
         running: dict[Future, Job] = {}
         queue = list(jobs)

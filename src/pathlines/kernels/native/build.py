@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 import jax
+from filelock import FileLock
 
 from pathlines.foundation.errors import PathlinesWarning
 
@@ -53,6 +54,7 @@ def _sources() -> list[Path]:
 
 
 def _compiled() -> Path:
+    """The library's file. The workers of a sweep all come here at once: one compiles, the others wait for it."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native"
     texts = [f.read_text() for f in (*_sources(), *sorted(FOLDER.glob("*.h")))]
     parts = (*texts, " ".join(FLAGS), jax.__version__, _processor())
@@ -63,6 +65,13 @@ def _compiled() -> Path:
     if compiler is None:
         raise OSError("no C++ compiler was found")
     folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):
+        if not path.exists():
+            _compile(compiler, folder, path)
+    return path
+
+
+def _compile(compiler: str, folder: Path, path: Path) -> None:
     if sys.stderr.isatty():
         print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -74,7 +83,6 @@ def _compiled() -> Path:
         output = Path(scratch) / path.name
         _run([compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
         output.replace(path)
-    return path
 
 
 def _run(command: list[str]) -> None:
