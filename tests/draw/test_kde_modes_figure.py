@@ -1,27 +1,13 @@
-"""The figure of kernel density modes draws at a tiny setting, and its estimator is a density."""
+"""Kernel density modes as drawn: the estimator is a density."""
 
 import io
 
 import numpy as np
 import pytest
 
-from pathlines.draw.figures.metastability.kde_modes import kde_modes
 from pathlines.draw.modes_figure import ensemble_figure, estimator
 from pathlines.draw.style import house_style
 from pathlines.observable.kde_modes import normal_modes
-
-TINY = {
-    "sizes": [20, 50], "betas": [3.0, 10.0], "runs": 5, "diagonal": [20, 50], "places": [[200, 10.0], [50, 40.0]],
-    "places_runs": 5,
-}  # fmt: skip
-
-
-def test_a_tiny_figure_has_labels():
-    figure = kde_modes.draw(changes=TINY)
-    assert len(figure.axes) == 4
-    assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
-    with house_style():
-        figure.savefig(io.BytesIO(), format="svg")
 
 
 def test_estimator_integrates_to_one():

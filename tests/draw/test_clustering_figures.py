@@ -1,25 +1,17 @@
-"""Every named figure draws, at a tiny setting, without a warning, with its axes labelled."""
-
-import io
-from typing import Any
+"""The formulas inside the figures of clustering hold."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from pathlines.domain import Euclidean, Sphere
 from pathlines.draw.figures.clustering.coordinates import follow_leaders
 from pathlines.draw.figures.clustering.layer_vs_flow import first_order_delay
 from pathlines.draw.figures.clustering.long_context import layer_overlap
 from pathlines.draw.figures.clustering.schemes import OneOf
-from pathlines.draw.gallery import FIGURES
 from pathlines.draw.orthographic import View, faded
-from pathlines.draw.style import house_style
 from pathlines.foundation.errors import ArgumentError
-from pathlines.foundation.papers import Paper
 from pathlines.integrate import flow
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.equiangular import phase_curve
@@ -30,80 +22,6 @@ from pathlines.model.schemes import MixLN, PeriLN, PreLN
 from pathlines.observable.pairs import mean_overlap
 from pathlines.sweep.general_weights import general_weights_diagram
 from pathlines.weights import Fixed
-
-PHASE: dict[str, Any] = {
-    "dimensions": [2, 6],
-    "columns": 2,
-    "n": 4,
-    "betas": 3,
-    "times": 5,
-    "samples": 2,
-    "beta_max": 2.0,
-}
-TINY: dict[str, dict[str, Any]] = {
-    "attention-matrix": {"n": 6, "d": 4, "times": [0.0, 1.0], "until": 2.0, "frames": 5},
-    "bipolar-stability": {"grid": 6, "probes": 3},
-    "codimension": {"n": 6, "until": 8.0, "frames": 9},
-    "general-weights": {"n": 4, "d": 3, "betas": 2, "times": 4, "until": 2.0, "samples": 2},
-    "high-dimensional-coordinates": {"n": 8, "d": 8, "density": 0.5, "until": 12.0, "frames": 9, "step": 0.1},
-    "histograms": {"n": 4, "dimensions": [6], "times": [0.0, 1.0], "bins": 8, "runs": 2},
-    "hyperplanes": {"n": 6, "until": 2.0, "frames": 9},
-    "layer-vs-flow": {"n": 4, "betas": 3, "beta_max": 2.0, "steps": [0.2, 0.5], "token_betas": [1.0]},
-    "leaders": {"n": 6, "times": [0.0, 1.0]},
-    "long-context": {"grid": 9, "points": 3, "simulated": 8},
-    "mixed": {"n": 8, "until": 6.0, "frames": 17},
-    "phase-diagram": {**PHASE, "dimensions": [6]},
-    "phase-diagram-usa": {**PHASE, "dimensions": [2]},
-    "polytopes": {"n": 8, "until": 2.0, "frames": 9},
-    "precision": {"n": 3, "until": 30.0, "frames": 16, "rtol": 1e-9},
-    "readme": {"n": 8, "times": [0.0, 2.0, 4.0, 6.0], "until": 10.0, "frames": 10, "phase_n": 4, "phase_d": 2,
-               "betas": 3, "beta_max": 2.0, "phase_times": 5, "samples": 2},
-    "schemes": {"n": 4, "d": 6, "until": 3.0, "frames": 5, "runs": 2},
-    "spectra": {"n": 4, "until": 1.0, "frames": 4, "runs": 2, "single": 1},
-    "sphere-snapshots": {"n": 6, "rows": [[3, 1.0], [2, 2.0]], "times": [0.0, 2.0], "frames": 9},
-}  # fmt: skip
-NAMES = [name for name in FIGURES if name.startswith("clustering/")]
-
-
-def unlabelled(axes: Axes) -> list[str]:
-    """The visible axes without a label; a colour bar needs one only."""
-    if not axes.axison or not axes.get_visible():
-        return []
-    if getattr(axes, "_colorbar", None) is not None:
-        return [] if axes.get_xlabel() or axes.get_ylabel() else ["colour bar"]
-    sides = (("x", axes.xaxis, axes.get_xlabel()), ("y", axes.yaxis, axes.get_ylabel()))
-    return [name for name, axis, label in sides if axis.get_visible() and not label]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_figure_draws_with_labels_and_without_warnings(name):
-    entry = FIGURES[name]
-    figure = entry.draw(changes=TINY[name.removeprefix("clustering/")])
-    assert isinstance(figure, Figure)
-    assert figure.axes
-    assert [(axes.get_title(loc="left"), missing) for axes in figure.axes if (missing := unlabelled(axes))] == []
-    with house_style():
-        figure.savefig(io.BytesIO(), format="svg")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_figure_says_what_it_shows_and_from_where(name):
-    entry = FIGURES[name]
-    assert isinstance(entry.paper, Paper)
-    assert len(entry.caption) > 80
-    assert entry.caption.endswith(".")
-    assert set(entry.full) <= set(entry.quick)
-
-
-def test_every_tiny_setting_belongs_to_a_figure():
-    assert {f"clustering/{key}" for key in TINY} == set(NAMES)
-
-
-def test_unlabelled_axes_are_found():
-    figure = Figure()
-    axes = figure.subplots()
-    axes.set_xlabel("t")
-    assert unlabelled(axes) == ["y"]
 
 
 def test_view_frame_is_orthonormal_and_keeps_the_eye_direction_in_the_middle():
