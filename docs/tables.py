@@ -12,17 +12,23 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def short(ids: list[str]) -> str:
-    """Claim ids without their family, consecutive numbers joined: CL-01–03, ER-09b."""
-    names = [i.split("/")[1] for i in ids]
+    """Claim ids by family, consecutive numbers joined: clustering CL-01–03, ER-09b; gaussian C06."""
+    families = {i.split("/")[0]: [] for i in ids}
+    for i in ids:
+        families[i.split("/")[0]].append(i.split("/")[1])
+    return "; ".join(f"{family} {joined(names)}" for family, names in families.items())
+
+
+def joined(names: list[str]) -> str:
+    """Runs of numbers after the same letters as first–last."""
     runs: list[list[str]] = []
     for name in names:
-        match = re.fullmatch(r"([A-Z]+)-(\d+)", name)
-        last = re.fullmatch(r"([A-Z]+)-(\d+)", runs[-1][-1]) if runs else None
+        match, last = (re.fullmatch(r"([A-Z]+-?)(\d+)", n) for n in (name, runs[-1][-1] if runs else ""))
         if match and last and match[1] == last[1] and int(match[2]) == int(last[2]) + 1:
             runs[-1].append(name)
         else:
             runs.append([name])
-    return ", ".join(r[0] if len(r) == 1 else f"{r[0]}–{r[-1].split('-')[1]}" for r in runs)
+    return ", ".join(r[0] if len(r) == 1 else f"{r[0]}–{r[-1].lstrip('ABCDEFGHIJKLMNOPQRSTUVWXYZ-')}" for r in runs)
 
 
 def models() -> str:

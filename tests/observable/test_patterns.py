@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
@@ -10,6 +11,7 @@ from pathlines.integrate import flow
 from pathlines.model.base import Snapshot
 from pathlines.model.circle import CircleAttention
 from pathlines.model.self_attention import SelfAttention
+from pathlines.observable.clusters import linked
 from pathlines.observable.patterns import (
     formation_time,
     fourier_moments,
@@ -97,3 +99,16 @@ def test_formation_time():
     assert np.isnan(formation_time(t, curve, 1.0))
     both = formation_time(t, np.stack([curve, 2 * curve]))
     np.testing.assert_allclose(both, [np.log(100), np.log(50)])
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_linkage_vs_connected_components(d):
+    """Against SciPy's components of the graph of angles, at reaches from isolated points to one group."""
+    x = np.random.default_rng(d).standard_normal((40, d))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    angles = np.arccos(np.clip(x @ x.T, -1, 1))
+    for reach in (1e-3, 0.1, 0.3, 0.6, 4.0):
+        count, wanted = connected_components(angles <= reach, directed=False)
+        found = np.asarray(linked(jnp.asarray(x), reach))
+        assert len(np.unique(found)) == count
+        assert len(set(zip(found.tolist(), wanted.tolist(), strict=True))) == count

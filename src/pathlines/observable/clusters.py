@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
@@ -22,6 +24,23 @@ def component_labels(adjacency: Bool[Array, "n n"]) -> Int[Array, " n"]:
 
     labels, _ = jax.lax.while_loop(lambda s: s[1], spread, (jnp.arange(n), jnp.asarray(True)))
     return labels
+
+
+def linked(x: Float[Array, "n d"], reach: Array | float) -> Int[Array, " n"]:
+    """The group of each point of a sphere by single linkage at the angle ``reach``; numbers of groups have gaps.
+
+    On the circle groups are cut where the gap to the next angle is wider: O(n log n) there, O(n²d) elsewhere.
+    """
+    if x.shape[1] != 2:
+        near = x @ x.T >= jnp.cos(jnp.minimum(reach, math.pi))
+        return component_labels(near | jnp.eye(x.shape[0], dtype=bool))
+    angles = jnp.arctan2(x[:, 1], x[:, 0])
+    order = jnp.argsort(angles)
+    ascending = angles[order]
+    wide = (jnp.roll(ascending, -1) - ascending).at[-1].add(2 * math.pi) > reach
+    group = jnp.cumsum(jnp.roll(wide, 1).at[0].set(False).astype(int))
+    group = jnp.where(~wide[-1] & (group == group[-1]), 0, group)
+    return jnp.zeros_like(group).at[order].set(group)
 
 
 def _labels(snapshot: Snapshot, delta: float) -> Array:

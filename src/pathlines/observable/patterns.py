@@ -16,7 +16,7 @@ from pathlines.kernels.spectral.circle import circle_moments
 from pathlines.model.base import Snapshot
 from pathlines.model.circle_density import CircleDensity
 from pathlines.model.zonal import ZonalMeasure
-from pathlines.observable.clusters import component_labels
+from pathlines.observable.clusters import linked
 
 NOISE = 64
 """A maximum of the potential lower than this many rounding errors is none (far from every cluster)."""
@@ -129,27 +129,7 @@ def heavy_clusters(snapshot: Snapshot, gap: float, least: float) -> Array:
         raise ArgumentError("Observable `heavy_clusters` needs a gap for a model without β: heavy_clusters.at(gap=…).")
     reach = jnp.asarray(gap, x.dtype) if gap else 1 / (2 * jnp.sqrt(jnp.asarray(beta, x.dtype)))
     masses = snapshot.model.normalised_masses(x.shape[0], x.dtype)
-    labels = _circle_labels(x, reach) if x.shape[1] == 2 else _labels(snapshot, reach)
-    return jnp.sum(jnp.zeros_like(masses).at[labels].add(masses) >= least)
-
-
-def _labels(snapshot: Snapshot, reach: Array) -> Array:
-    near = snapshot.deficits <= 1 - jnp.cos(jnp.minimum(reach, math.pi))
-    return component_labels(near | jnp.eye(near.shape[0], dtype=bool))
-
-
-def _circle_labels(x: Float[Array, "n 2"], reach: Array) -> Array:
-    """Groups of neighbouring angles: cut where the gap to the next one is larger than ``reach``."""
-    angles = jnp.arctan2(x[:, 1], x[:, 0])
-    order = jnp.argsort(angles)
-    ascending = angles[order]
-    gaps = jnp.roll(ascending, -1) - ascending
-    gaps = gaps.at[-1].add(2 * math.pi)
-    wide = gaps > reach
-    group = jnp.cumsum(jnp.roll(wide, 1).at[0].set(False).astype(int))
-    last = group[-1]
-    group = jnp.where(~wide[-1] & (group == last), 0, group)
-    return jnp.zeros_like(group).at[order].set(group)
+    return jnp.sum(jnp.zeros_like(masses).at[linked(x, reach)].add(masses) >= least)
 
 
 def formation_time(times: Any, moments: Any, level: float = 0.1) -> np.ndarray:

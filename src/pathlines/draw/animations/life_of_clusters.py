@@ -23,6 +23,7 @@ from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.integrate.staircase import Staircase
 from pathlines.limit.metastability.growth import dominant_degree
 from pathlines.model import CircleAttention
+from pathlines.observable.clusters import linked
 
 RIM, TALLEST = 1.07, 0.48
 HOLD = 12
@@ -53,16 +54,8 @@ def _formation(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def groups(angles: np.ndarray, gap: float) -> np.ndarray:
-    """The cluster of each token: single linkage around the circle."""
-    turned = np.mod(angles, 2 * np.pi)
-    order = np.argsort(turned)
-    steps = np.diff(turned[order], append=turned[order[0]] + 2 * np.pi)
-    begins = np.roll(steps > gap, 1)
-    labels = np.cumsum(begins)
-    labels = np.where(labels == labels[-1], 0, labels) if not begins[0] else labels - 1
-    found = np.empty(len(angles), int)
-    found[order] = labels
-    return np.unique(found, return_inverse=True)[1]
+    """The cluster of each token, numbered from zero: single linkage around the circle."""
+    return np.unique(linked(on_circle(jnp.asarray(angles)), gap), return_inverse=True)[1]
 
 
 def _coarsening(angles: np.ndarray, labels: np.ndarray, s: Any) -> Staircase:

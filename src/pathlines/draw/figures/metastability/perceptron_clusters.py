@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.sparse.csgraph import connected_components
 
 from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
@@ -22,6 +22,7 @@ from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import minimise
 from pathlines.limit.metastability.perceptron_potential import perceptron_potential
 from pathlines.model.perceptron_landscape import PerceptronLandscape
+from pathlines.observable.clusters import linked
 
 CASES = (("usa", "ascent"), ("sa", "ascent"), ("usa", "descent"), ("sa", "descent"))
 
@@ -36,9 +37,7 @@ def random_neurons(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def clusters(x: np.ndarray, beta: float, least: float = 0.01) -> tuple[int, float]:
     """Clusters by single linkage at 1/(2√β), at most π/(2d), with a share of at least ``least``; the largest share."""
     reach = min(0.5 / np.sqrt(beta), np.pi / (2 * x.shape[1]))
-    chords = np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1)
-    _, labels = connected_components(2 * np.arcsin(np.minimum(chords / 2, 1)) <= reach, directed=False)
-    shares = np.bincount(labels) / len(x)
+    shares = np.bincount(np.asarray(linked(jnp.asarray(x), reach))) / len(x)
     return int(np.sum(shares >= least)), float(shares.max())
 
 
