@@ -96,7 +96,7 @@ def chain(
     counts = jnp.asarray([every] * (depth // every) + [0], jnp.int32)
     plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, jnp.asarray(common), chosen, runs is None)
     width, groups = _sizes(plan, example, count, memory)
-    columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), count, width, groups, progress)
+    columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), plan, count, width, groups, progress)
     columns, collapse, final = columns[: len(chosen)], columns[len(chosen)], columns[len(chosen) + 1 :]
     data = _dataset(chosen, columns, np.arange(0, depth + 1, every), clocks, runs is None)
     state = None

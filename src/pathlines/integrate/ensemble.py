@@ -67,7 +67,7 @@ def ensemble(
 
     width = lane_count(*example.shape[-2:])
     groups = _groups_within(memory, width, chosen, exact, example, len(grid))
-    columns = in_chunks(work, len(number_of), width, groups, progress)
+    columns = in_chunks(work, (lanes, exact), len(number_of), width, groups, progress)
     data = _dataset(chosen, columns, name, values, runs, grid)
     failed = int(np.isnan(columns[0].reshape(len(number_of), -1)).any(axis=1).sum())
     check = Certificate("unfinished_runs", failed, 0.0, failed == 0, f"of {len(number_of)} runs")

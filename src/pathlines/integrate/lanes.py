@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -89,17 +91,32 @@ def lane_count(n: int, d: int) -> int:
     return int(np.clip(LANE_WORK // (n * max(n, d)), 1, 256))
 
 
+@lru_cache(maxsize=1024)
+def _first_call(program: Hashable, size: int) -> tuple[threading.Lock, threading.Event]:
+    """For each program of this process, who may call it first and whether that has happened."""
+    return threading.Lock(), threading.Event()
+
+
 def in_chunks(
-    work: Callable[[np.ndarray], tuple[Any, tuple[Any, ...]]], count: int, lanes: int, groups: int, show: bool | None
+    work: Callable[[np.ndarray], tuple[Any, tuple[Any, ...]]],
+    program: Any,
+    count: int,
+    lanes: int,
+    groups: int,
+    show: bool | None,
 ) -> list[np.ndarray]:
-    """Run jobs 0..count-1 as (groups, lanes) index blocks, the last one padded; records of all jobs in order."""
-    size = lanes * min(groups, -(-count // lanes))
+    """Run jobs 0..count-1 as (groups, lanes) index blocks, the last one padded; records of all jobs in order.
+
+    At least one block a core, where there are enough lanes. ``program`` is what ``work`` compiles for: two threads that
+    meet it for the first time would both compile it, so the first block of a new one goes ahead alone.
+    """
+    cores = os.cpu_count() or 1
+    size = lanes * min(groups, -(-count // (lanes * cores)))
     columns: list[np.ndarray] = []
     failed = 0
-    begin, begun = threading.Lock(), threading.Event()
+    begin, begun = _first_call(jax.tree.structure(program), size)
 
     def started(indices: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
-        """``work``, the first time alone: two threads that meet a program not yet compiled would both compile it."""
         if begun.is_set():
             return work(indices)
         with begin:
@@ -117,7 +134,7 @@ def in_chunks(
             [np.asarray(r).reshape(size, *r.shape[2:])[:mine] for r in records],
         )
 
-    with Progress(f"{count} runs", count, show=show) as bar, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with Progress(f"{count} runs", count, show=show) as bar, ThreadPoolExecutor(cores) as pool:
         for start, ok, records in pool.map(block, range(0, count, size)):
             columns = columns or [np.empty((count, *r.shape[1:]), r.dtype) for r in records]
             for column, record in zip(columns, records, strict=True):
@@ -128,3 +145,22 @@ def in_chunks(
         text = f"{failed} of {count} runs stalled or diverged; their later records are NaN."
         warnings.warn(text, PathlinesWarning, stacklevel=4)
     return columns
+
+
+def in_turns(work: Callable[[np.ndarray], np.ndarray], jobs: np.ndarray, lanes: int, show: bool | None) -> None:
+    """Run ``jobs`` until ``work`` returns none of them, a group of ``lanes`` at a time, on all cores.
+
+    ``work`` takes a group some steps further and returns those that are not done, which wait for another turn: jobs of
+    very different length do not wait for each other. The last job fills a group that is not full.
+    """
+    waiting, running = [int(k) for k in jobs], set[Future[np.ndarray]]()
+    cores = 1  # the first turn compiles, alone
+    with Progress(f"{len(jobs)} runs", len(jobs), show=show) as bar, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        while waiting or running:
+            while waiting and len(running) < cores:
+                group, waiting = waiting[:lanes], waiting[lanes:]
+                running.add(pool.submit(work, np.array(group)))
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            waiting += [int(k) for job in done for k in job.result()]
+            cores = os.cpu_count() or 1
+            bar.update(len(jobs) - len(waiting) - lanes * len(running))

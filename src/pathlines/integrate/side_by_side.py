@@ -53,7 +53,7 @@ def side_by_side(
         return _groups(lanes, jax.tree.map(lambda leaf: leaf[indices], stacked), starts[indices])
 
     width = min(lane_count(*starts.shape[1:]), -(-len(models) // 2))
-    columns = in_chunks(work, len(models), width, 1, progress)
+    columns = in_chunks(work, (lanes, models[0]), len(models), width, 1, progress)
     data = xr.Dataset(coords={"time": grid})
     for observable, column in zip(chosen, columns, strict=True):
         dims = ("run", "time", *observable.dims)
