@@ -15,7 +15,7 @@ def alone(monkeypatch):
     """No peers, no peaks."""
     rates = {"float32": 8.0, "float64": 2.0}
     monkeypatch.setattr(case, "installed", lambda module: False)
-    monkeypatch.setattr(report, "machine", lambda: Machine("a processor", 1, {}, rates, rates, {}, 1.0))
+    monkeypatch.setattr(report, "machine", lambda: Machine("a processor", 1, {}, rates, rates, {}, 1.0, 1.0))
 
 
 def pathlines(monkeypatch, *words):

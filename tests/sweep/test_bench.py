@@ -25,7 +25,7 @@ from pathlines.sweep.bench.solve import solve_error
 from pathlines.sweep.bench.spectral import in_series
 
 MACHINE = Machine(
-    "a processor", 2, {"jax": "1"}, {"float32": 100.0, "float64": 50.0}, {"float32": 8.0, "float64": 2.0}, {}, 30.0
+    "a processor", 2, {"jax": "1"}, {"float32": 100.0, "float64": 50.0}, {"float32": 8.0, "float64": 2.0}, {}, 30.0, 7.0
 )
 EPS = {"float32": 1.2e-7, "float64": 2.3e-16}
 
@@ -36,7 +36,7 @@ def timing(method, seconds, ours=False):
 
 def result(name, **seconds):
     """A result with peers and ours by name; underscores stand for spaces."""
-    ours = {"automatic", "native", "portable", "native series", "portable series"}
+    ours = {"automatic", "native", "portable", "native series", "portable series", "compiled steps"}
     names = {key.replace("_", " "): value for key, value in seconds.items()}
     found = CASES[name]
     timings = tuple(timing(key, value, key in ours) for key, value in names.items())
@@ -97,7 +97,7 @@ def test_series_compute_the_same():
     assert drift_error(p, np.asarray(in_series(False, p)())) < 2e-12 * 60
 
 
-@pytest.mark.parametrize("name", ["SciPy DOP853", "diffrax", "torchdiffeq"])
+@pytest.mark.parametrize("name", ["SciPy DOP853", "diffrax", "torchdiffeq", "compiled steps"])
 def test_solvers_agree(name):
     """Global errors of a contracting flow are a few tolerances."""
     contender = next(c for c in CASES["solve/n=32,d=3"].contenders if c.name == name)
@@ -111,7 +111,9 @@ def test_rounds_are_interleaved():
     seen = []
     calls = {name: lambda name=name: seen.append(name) for name in "abc"}
     samples = interleaved(calls, dict.fromkeys(calls, 1.0), seconds=0.0)
-    assert "".join(seen) == "abc" + "bca" + "cab"
+    rounds = ["".join(seen[k : k + 3]) for k in (0, 3, 6)]
+    assert all(sorted(r) == ["a", "b", "c"] for r in rounds)
+    assert len(set(rounds)) > 1
     assert all(len(s) == 3 for s in samples.values())
 
 
@@ -177,7 +179,7 @@ def test_goals_are_met_missed_or_not_measured():
 def test_goals_about_series_choice_small_systems_and_memory():
     times = {"FINUFFT": 10.0, "native_series": 1.0, "automatic": 1.1, "portable_series": 20.0}
     sizes = {n: result(f"circle/n={n}", **{k: n * t for k, t in times.items()}) for n in (10**4, 10**5, 10**6)}
-    solve = result("solve/n=32,d=3", diffrax=0.004, automatic=0.002)
+    solve = result("solve/n=32,d=3", diffrax=0.004, automatic=0.002, compiled_steps=0.001)
     runs = [result(f"ensemble/runs=1000/{t}", PyTorch_bmm=0.4, automatic=0.1) for t in ("float32", "float64")]
     memories = [Memory("native", 10, 3, 10, "float64", 1e8, 2e9)]
     found = {g.text: g for g in goals([*sizes.values(), solve, *runs], MACHINE, memories)}
@@ -203,7 +205,7 @@ def report():
             result("circle/n=100", FINUFFT=1e-3, automatic=1e-5), left_out={"KeOps": "KeOps is not installed"}
         ),
         result("circle/n=1000", FINUFFT=1e-3, automatic=1e-4),
-        result("solve/n=32,d=3", diffrax=3e-3, automatic=6e-3),
+        result("solve/n=32,d=3", diffrax=3e-3, automatic=6e-3, compiled_steps=2e-3),
     )
     judged = (Goal("be fast", "2 (somewhere)", True), Goal("be small", "", None))
     memories = (Memory("native", 200_000, 3, 200_000, "float64", 2e8, 3e8),)

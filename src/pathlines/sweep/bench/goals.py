@@ -123,15 +123,18 @@ def _choice(table: dict[str, Result]) -> Iterator[tuple[str, Found]]:
 
 def _small(table: dict[str, Result]) -> Iterator[tuple[str, Found]]:
     result = table.get("solve/n=32,d=3")
-    seconds = result.seconds(CHOSEN) if result else None
-    ms = None if seconds is None else 1e3 * seconds
-    yield "Adaptive solve of n = 32, d = 3 to T = 10 at 1e-8: under 3 ms", [("ms", ms, ms is not None and ms < 3)]
+    ways = {"compiled steps": "compiled steps", CHOSEN: "flow, with checks, certificates and the labelled result"}
+    found: Found = []
+    for method, words in ways.items():
+        seconds = result.seconds(method) if result else None
+        ms = None if seconds is None else 1e3 * seconds
+        found.append((f"ms, {words}", ms, ms is not None and ms < 3))
+    yield "Adaptive solve of n = 32, d = 3 to T = 10 at 1e-8: under 3 ms", found
     for dtype, least in (("float32", 3.0), ("float64", 4.5)):
         case = f"ensemble/runs=1000/{dtype}"
-        found = [(case, _ratio(table, case, "PyTorch bmm"))]
         yield (
             f"Ensemble of 1000 runs, {dtype}: at least {least:g} × as fast as batched PyTorch",
-            _at_least(found, least),
+            _at_least([(case, _ratio(table, case, "PyTorch bmm"))], least),
         )
 
 

@@ -31,7 +31,7 @@ COPIED = 1 << 27
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """Processor, versions and peaks: GEMM in GFLOP/s, exponentials in 10⁹/s, copy in GB/s.
+    """Processor, versions and peaks: GEMM in GFLOP/s, exponentials in 10⁹/s, copy in GB/s, an empty JAX call in µs.
 
     Exponentials are those of an array in cache, which our kernels are compared with, and of numbers in registers.
     """
@@ -43,13 +43,14 @@ class Machine(msgspec.Struct, frozen=True):
     exponentials: dict[str, float]
     exponentials_in_registers: dict[str, float]
     copy: float
+    empty_call: float
 
 
 def machine() -> Machine:
     """Measure the peaks: about two seconds, and as many for a compiler."""
     cache, registers = exponential_rates()
     gemm = {dtype: gemm_rate(dtype) for dtype in DTYPES}
-    return Machine(_processor(), CORES, _versions(), gemm, cache, registers, copy_rate())
+    return Machine(_processor(), CORES, _versions(), gemm, cache, registers, copy_rate(), empty_call())
 
 
 def best_seconds(call: Callable[[], Any], repeats: int = 5) -> float:
@@ -85,6 +86,18 @@ def copy_rate() -> float:
     with ThreadPoolExecutor(CORES) as pool:
         copy = lambda ab: np.copyto(target[ab[0] : ab[1]], source[ab[0] : ab[1]])  # noqa: E731
         return 2e-9 * COPIED / best_seconds(lambda: list(pool.map(copy, ends)))
+
+
+def empty_call() -> float:
+    """Microseconds of a compiled JAX function of one small array that hardly computes: what a call costs at least."""
+    x, many = jnp.ones((32, 3)), 1000
+    program = jax.jit(lambda x: x + 1)
+
+    def calls() -> None:
+        for _ in range(many):
+            program(x).block_until_ready()
+
+    return 1e6 * best_seconds(calls) / many
 
 
 def exponential_rates() -> tuple[dict[str, float], dict[str, float]]:

@@ -94,14 +94,14 @@ def interleaved(
 ) -> dict[str, list[float]]:
     """Seconds a call, in 3 to 31 rounds of one sample of each; calls over ``PATIENCE`` keep their first time.
 
-    Each round begins with another contender, so that none always follows the same one.
+    Each round takes them in another order, so that none always follows the same one.
     """
     samples = {name: [first] if first > PATIENCE else [] for name, first in firsts.items()}
     repeats = {name: max(1, round(SAMPLE / max(firsts[name], 1e-7))) for name in calls if not samples[name]}
     a_round = sum(count * firsts[name] + REST for name, count in repeats.items())
-    names = list(repeats)
-    for number in range(int(np.clip(seconds / max(a_round, REST), 3, 31))):
-        for name in names[number % len(names) :] + names[: number % len(names)] if names else ():
+    names, order = list(repeats), np.random.default_rng(0)
+    for _ in range(int(np.clip(seconds / max(a_round, REST), 3, 31))):
+        for name in (names[k] for k in order.permutation(len(names))):
             time.sleep(REST)
             if firsts[name] < SHORT:
                 calls[name]()

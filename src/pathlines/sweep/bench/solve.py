@@ -6,12 +6,15 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from pathlines.integrate import flow
+from pathlines.integrate.lanes import one_run, shared_settings
+from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 from pathlines.sweep.bench.case import Case, Contender, add
 from pathlines.sweep.bench.fields import Tokens, jax_field, numpy_field, tokens, torch_field
@@ -64,6 +67,15 @@ def by_diffrax(p: Tokens) -> Call:
     return lambda: program(x).block_until_ready()
 
 
+def by_steps(method: str, p: Tokens) -> Call:
+    """The steps of ``flow`` alone, compiled: what a program of one's own would call."""
+    model, x = SelfAttention(p.beta), jnp.asarray(p.x)
+    grid = np.array([UNTIL])
+    lanes = shared_settings(model, x, grid, (positions,), method, TOLERANCE, None, None, 100_000)
+    program = eqx.filter_jit(lambda lanes, model, x: one_run(lanes, model, x)[1][0])
+    return lambda: program(lanes, model, x).block_until_ready()
+
+
 def by_flow(method: str, p: Tokens) -> Call:
     """``pathlines.flow``, everything included: checks, certificates, the labelled result."""
     model = SelfAttention(p.beta)
@@ -85,6 +97,10 @@ def _scipy_tokens(p: Tokens, answer: Any) -> np.ndarray:
     return answer.y[:, -1].reshape(p.x.shape)
 
 
+def _last(p: Tokens, answer: Any) -> np.ndarray:
+    return np.asarray(answer)[-1]
+
+
 def _flow_tokens(p: Tokens, run: Any) -> np.ndarray:
     return run["tokens"].values[-1]
 
@@ -94,6 +110,7 @@ CONTENDERS = (
     Contender("SciPy DOP853", partial(by_scipy, "DOP853"), read=_scipy_tokens, steady=True),
     Contender("torchdiffeq", by_torchdiffeq, needs="torchdiffeq"),
     Contender("diffrax", by_diffrax, needs="diffrax"),
+    Contender("compiled steps", partial(by_steps, "rk45"), ours=True, read=_last),
     Contender("flow DOP853", partial(by_flow, "dop853"), ours=True, read=_flow_tokens),
     Contender("automatic", partial(by_flow, "rk45"), ours=True, read=_flow_tokens),
 )
