@@ -102,10 +102,11 @@ def test_command(app, tmp_path):
     result = CliRunner().invoke(app, ["64", "4", "4", "32", "128", "0.05", "--context", "6", "--json"])
     document = msgspec.json.decode(result.stdout)
     assert result.exit_code == 0 and len(document["prediction"]["mean_cosine"]) == 5
-    result = CliRunner().invoke(
-        app, [str(config), "--set", "placement=post", "--set", "deviations.embedding=1", "--json"]
-    )
-    assert msgspec.json.decode(result.stdout)["architecture"]["placement"] == "post"
+    changes = ["--set", "placement=post", "--set", "deviations.embedding=1"]
+    result = CliRunner().invoke(app, [str(config), *changes, "--context", "6", "--simulate", "--seeds", "2", "--json"])
+    document = msgspec.json.decode(result.stdout)
+    assert document["architecture"]["placement"] == "post"
+    assert document["simulated"]["model"] == "our own chain (fields were changed by --set)"
 
 
 def test_command_errors(app, tmp_path):

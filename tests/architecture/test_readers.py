@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from public_configs import PUBLIC
 
 from pathlines.architecture import Architecture, Deviations, from_numbers, read_architecture
 from pathlines.architecture.family import FAMILIES
@@ -68,6 +69,13 @@ def test_unknown_fields_are_named():
     reading = from_config({**LLAMA, "hidden_dropout_prob": 0.1, "torch_dtype": "float32", "mixture_of_depths": 3})
     assert reading.unknown == ("mixture_of_depths",)
     assert set(reading.irrelevant) == {"model_type", "hidden_dropout_prob", "torch_dtype"}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_configurations_are_understood_whole(name):
+    """Nothing but what does not belong there is unknown."""
+    reading = from_config({**PUBLIC[name], "mixture_of_depths": 3})
+    assert reading.unknown == ("mixture_of_depths",) and reading.fields["mixture_of_depths"] == 3
 
 
 @pytest.mark.parametrize(

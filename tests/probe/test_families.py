@@ -1,21 +1,26 @@
 """The library's random modules and our chain have the same law, family by family, and the theory follows both."""
 
+import json
 from functools import cache
 
 import jax
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from pathlines.architecture.read import from_config
+from pathlines.cli.advise import register
 from pathlines.integrate import chain
+from pathlines.limit.architecture.predict import predict
 from pathlines.model.random_architecture import RandomArchitecture
 from pathlines.model.token_embedding import TokenEmbedding
 from pathlines.probe.curves import observed
 from pathlines.probe.inputs import Input, of_noise, of_tokens, takes_images
 from pathlines.probe.modules import from_fields, random_module
+from pathlines.probe.simulate import simulate_module, why_not
 from pathlines.probe.stream import residual_stream
 from pathlines.probe.text import Tokens
-from pathlines.probe.theory import predicted
 
 IDS = np.array([11, 12, 13, 11, 14, 15, 16, 12, 17, 18, 19, 20])
 SEEDS = 40
@@ -82,10 +87,10 @@ def test_module_vs_theory(family):
     """At this width of 48 the theory is good to 0.03; its spread to a factor of 1.8 (its own error is 11 %)."""
     given, streams = measured(family)
     cosines = np.array([observed(stream)["mean_cosine"] for stream in streams])
-    theory = predicted(from_config(fields_of(family)).architecture, given.ids)
+    theory = predict(from_config(fields_of(family)).architecture, given.ids)
     error = cosines.std(axis=0, ddof=1) / np.sqrt(SEEDS)
-    np.testing.assert_array_less(np.abs(cosines.mean(axis=0) - theory["mean_cosine"]), 0.03 + 4 * error)
-    ratio = theory["spread"][1:] / cosines.std(axis=0, ddof=1)[1:]
+    np.testing.assert_array_less(np.abs(cosines.mean(axis=0) - theory.mean_cosine), 0.03 + 4 * error)
+    ratio = theory.spread[1:] / cosines.std(axis=0, ddof=1)[1:]
     assert np.all((ratio > 1 / 1.8) & (ratio < 1.8))
 
 
@@ -94,8 +99,44 @@ def test_theory_of_some_tokens_vs_their_measure():
     given, streams = measured("bert")
     keep, architecture = np.array([0, 3, 4, 7]), from_config(fields_of("bert")).architecture
     cosines = np.array([observed(stream, keep)["mean_cosine"] for stream in streams])
-    theory = predicted(architecture, given.ids, keep)["mean_cosine"]
+    theory = predict(architecture, given.ids, keep=keep).mean_cosine
     error = cosines.std(axis=0, ddof=1) / np.sqrt(SEEDS)
     assert np.all(np.abs(cosines.mean(axis=0) - theory) < 0.03 + 4 * error)
-    everything = predicted(architecture, given.ids)["mean_cosine"]
+    everything = predict(architecture, given.ids).mean_cosine
     assert theory[0] > everything[0] + 0.02  # two equal ids among four tokens
+
+
+def test_advice_is_put_to_the_test_by_the_library(tmp_path):
+    """`advise --simulate` builds the modules of the configuration, at its own depth, whatever its vocabulary."""
+    app = typer.Typer()
+    register(app)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**fields_of("bert"), "vocab_size": 10**6, "pad_token_id": 0}))
+    result = CliRunner().invoke(app, [str(config), "--context", "12", "--simulate", "--seeds", "12", "--json"])
+    found = json.loads(result.stdout)["simulated"]
+    assert found["model"].startswith("modules of transformers") and len(found["mean"]) == 4
+    assert found["largest_error"] < 0.03 + 4 * max(found["spread"]) / np.sqrt(12)
+
+
+def test_why_the_library_is_not_asked():
+    fields = fields_of("vit")
+    assert why_not(fields, 10) is None and why_not(None, 5) == "there is no config.json"
+    assert why_not(fields, 7) == "an image has 10 tokens"
+    large = {**fields_of("llama"), "hidden_size": 8192, "num_hidden_layers": 80, "intermediate_size": 28672}
+    assert why_not(large, 5) == "the whole module would take 270 GiB"
+
+
+@pytest.mark.parametrize("family", ["roberta", "gemma", "qwen3"])
+def test_renumbered_ids_mean_the_same_tokens(family):
+    """Ids beyond the cut vocabulary; equal ones stay equal, paddings stay paddings."""
+    fields = {"model_type": family, **USUAL, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 10**6}
+    found = simulate_module(fields, np.array([5, 70_000, 5, 900_000, 8]), seeds=2)
+    assert len(found.mean) == 4 and 0.05 < found.mean[0] < 0.5
+
+
+def test_what_the_library_writes_is_understood():
+    """Every field of a configuration that the library writes out for a family is known."""
+    for family in FAMILIES:
+        fields = fields_of(family)
+        fields.pop("vocab_size" if family == "vit" else "", None)
+        assert from_config(json.loads(from_fields(fields).to_json_string())).unknown == (), family

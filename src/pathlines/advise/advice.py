@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from pathlines.advise.knobs import WHAT_IFS
-from pathlines.advise.target import Change, Target, smallest_changes
+from pathlines.advise.knobs import KNOBS, WHAT_IFS, WhatIf
+from pathlines.advise.target import Change, Target, change, smallest_first
 from pathlines.architecture import Architecture
+from pathlines.foundation.progress import Progress
 from pathlines.limit.architecture.numbers import Numbers
-from pathlines.limit.architecture.predict import Prediction, cosine_curve, predict
+from pathlines.limit.architecture.predict import cosine_curve, predict
+from pathlines.limit.architecture.prediction import Prediction
 from pathlines.limit.architecture.start import Tokens, usual_tokens
 from pathlines.limit.architecture.summary import NARROW, simplex_summary
 from pathlines.limit.homogenized.regimes import regime
@@ -39,7 +42,8 @@ class Advice(msgspec.Struct, frozen=True):
 
     ``collapse``: the first layer whose mean cosine reaches each level (None: not within four times the depth).
     ``layer`` is the one that what-ifs and target are about; ``met`` is None without a target. ``whole_context``: the
-    mean cosine there for as many different tokens as the context holds (simplex map; None where a mask makes it wrong).
+    mean cosine there for as many different tokens as the context holds (simplex map; None where a mask or a shared
+    layer makes it wrong).
     """
 
     architecture: Architecture
@@ -101,27 +105,40 @@ def advise(
     """
     tokens = usual_tokens(architecture) if tokens is None else tokens
     depth = max(architecture.layers, target.layer if target else 0)
-    prediction = predict(architecture, tokens, layers=depth)
     layer = target.layer if target else architecture.layers
-    now = float(prediction.mean_cosine[layer])
-    missed = target is not None and now > target.cosine
+    with Progress("advising", 2 + len(WHAT_IFS) + len(KNOBS)) as bar:
+        done = count(1)
+        prediction = predict(architecture, tokens, layers=depth)
+        bar.update(next(done))
+        now = float(prediction.mean_cosine[layer])
+        collapse = _collapse(architecture, tokens, prediction)
+        outcomes, changes = [], []
+        for what in WHAT_IFS if what_if else ():
+            bar.update(next(done), what.name)
+            outcomes += _outcome(what, architecture, tokens, layer, now, moved=target is None)
+        if target is not None and now > target.cosine:
+            base = float(cosine_curve(architecture, tokens, layer)[-1])  # drawn heads must be the same in a difference
+            for knob in KNOBS:
+                bar.update(next(done), knob.name)
+                changes += change(knob, architecture, tokens, target, base)
     return Advice(
         architecture,
         len(prediction.cosines),
         prediction,
-        _collapse(architecture, tokens, prediction),
+        collapse,
         _regime(architecture, prediction),
         layer,
-        _outcomes(architecture, tokens, layer, now, moved=target is None) if what_if else (),
+        tuple(outcomes),
         target,
-        smallest_changes(architecture, tokens, target) if target is not None and missed else (),
+        smallest_first(changes),
         _assumptions(architecture, prediction),
         _whole_context(architecture, layer),
     )
 
 
 def _whole_context(architecture: Architecture, layer: int) -> float | None:
-    if architecture.mask != "full" or architecture.positions == "alibi" or Numbers.of(architecture).b >= NARROW:
+    a = architecture
+    if a.mask != "full" or a.shared or a.positions == "alibi" or Numbers.of(a).b >= NARROW:
         return None
     return float(simplex_summary(architecture, layers=layer).cosine[-1])
 
@@ -133,21 +150,15 @@ def _collapse(architecture: Architecture, tokens: Tokens, prediction: Prediction
     return {level: int(np.argmax(curve >= level)) if np.any(curve >= level) else None for level in LEVELS}
 
 
-def _outcomes(
-    architecture: Architecture, tokens: Tokens, layer: int, now: float, *, moved: bool
-) -> tuple[Outcome, ...]:
-    """``moved``: where only the depth changes, compare last layers instead of the same layer."""
-    found = []
-    for what in WHAT_IFS:
-        changed = what.change(architecture)
-        if changed is None:
-            continue
-        depth = changed.layers if moved else layer
-        if changed.layers != architecture.layers and not moved:
-            continue
-        cosine = float(cosine_curve(changed, tokens, depth)[-1])
-        found.append(Outcome(what.name, cosine, cosine - now))
-    return tuple(found)
+def _outcome(
+    what: WhatIf, architecture: Architecture, tokens: Tokens, layer: int, now: float, *, moved: bool
+) -> list[Outcome]:
+    """None where nothing changes. ``moved``: where only the depth does, compare last layers, else leave it out."""
+    changed = what.change(architecture)
+    if changed is None or (changed.layers != architecture.layers and not moved):
+        return []
+    cosine = float(cosine_curve(changed, tokens, changed.layers if moved else layer)[-1])
+    return [Outcome(what.name, cosine, cosine - now)]
 
 
 def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ...]:
@@ -166,6 +177,8 @@ def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ..
     lines.append(
         f"attention is {kind}: logits of a row vary by {sharp:.2g} (it condenses beyond √(2 log n) = {edge:.2g})"
     )
+    if architecture.shared:
+        lines[0] += ", were layers independent; one layer at every depth adds up coherently, which is faster"
     grown = float(prediction.residual_rms[1] / prediction.residual_rms[0]) ** 2
     if not stays and grown > 2:
         lines.append(f"the first layer multiplies the power of the stream by {grown:.3g}: it drowns the embedding")
@@ -174,17 +187,16 @@ def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ..
 
 def _assumptions(architecture: Architecture, prediction: Prediction) -> tuple[str, ...]:
     n = len(prediction.cosines)
+    weights, width = "independent in every layer", "first order in 1/width"
+    if architecture.shared:
+        weights, width = "the same in every layer", "the mean in the limit of large width"
     lines = [
-        "weights at initialisation, Gaussian and independent in every layer; nothing is said about training",
+        f"weights at initialisation, Gaussian and {weights}; nothing is said about training",
         f"{n} tokens; other lengths move the curve (roughly with log n)",
-        "mean over seeds, with its standard deviation; first order in 1/width",
+        f"mean over seeds, with its standard deviation; {width}",
     ]
     if prediction.sampled:
         lines.append(f"attention of {prediction.sampled} layers from drawn heads (logits too sharp to expand)")
-    if architecture.shared:
-        lines.append(
-            "this model shares one layer: the prediction is that of independent layers, which it need not follow"
-        )
     if architecture.patch_inputs:
         lines.append("patches of independent pixels of mean square one; real images are more alike")
     return tuple(lines)

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from pathlines.advise.advice import Advice
 from pathlines.advise.simulate import Simulated
 from pathlines.draw.style import COLOURS, MUTED, THEORY, band, house_style, new_figure
-from pathlines.limit.architecture.predict import CAUSES
+from pathlines.limit.architecture.prediction import CAUSES
 
 
 def advice_figure(advice: Advice, simulated: Simulated | None = None) -> Figure:
@@ -35,7 +35,7 @@ def _cosine(axes: Axes, advice: Advice, simulated: Simulated | None) -> None:
     if simulated is not None:
         axes.errorbar(
             np.arange(len(simulated.mean)), simulated.mean, simulated.spread, fmt="o", ms=3, mfc="white", lw=0.8,
-            color=COLOURS[1], label=f"random model, {simulated.seeds} seeds ± s.d.", zorder=6,
+            color=COLOURS[1], label=f"{simulated.seeds} random models ± s.d.", zorder=6,
         )  # fmt: skip
     if advice.target is not None:
         axes.axhline(advice.target.cosine, color=MUTED, ls=":", lw=1)

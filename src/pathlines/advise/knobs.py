@@ -106,7 +106,7 @@ WHAT_IFS = (
     WhatIf("output projections × 1/√(2L)", _deep_projections),
     WhatIf("both of these", _both),
     WhatIf("both branches × 1/√L", _deep_residual),
-    WhatIf("DeepNorm (post, α = (2L)^¼, weights × (8L)^-¼)", _deepnorm),
+    WhatIf("DeepNorm (α = (2L)^¼, β = (8L)^-¼)", _deepnorm),
     WhatIf("norm before each branch (pre)", _placed("pre")),
     WhatIf("norm after each sum (post)", _placed("post")),
     WhatIf("norms on both sides (sandwich)", _placed("sandwich")),

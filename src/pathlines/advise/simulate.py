@@ -13,13 +13,16 @@ from pathlines.limit.architecture.start import Tokens
 from pathlines.model.random_architecture import RandomArchitecture
 from pathlines.model.token_embedding import TokenEmbedding
 
+OWN = "our own chain"
+
 
 class Simulated(msgspec.Struct, frozen=True):
-    """Mean cosine after 0, 1, …, L layers, mean and standard deviation over seeds."""
+    """Mean cosine after 0, 1, …, L layers, mean and standard deviation over seeds; ``model`` says what was built."""
 
     mean: list[float]
     spread: list[float]
     seeds: int
+    model: str
 
     def errors(self, predicted: np.ndarray) -> tuple[float, float]:
         """(largest, mean) absolute difference from a predicted curve."""
@@ -39,4 +42,4 @@ def simulate(
         runs=positive_integer("seeds", seeds, least=2), record="mean_overlap",
     )  # fmt: skip
     values = run["mean_overlap"].transpose("run", ...).values
-    return Simulated(values.mean(axis=0).tolist(), values.std(axis=0, ddof=1).tolist(), seeds)
+    return Simulated(values.mean(axis=0).tolist(), values.std(axis=0, ddof=1).tolist(), seeds, OWN)

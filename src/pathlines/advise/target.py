@@ -7,13 +7,13 @@ the target is met, and the crossing is found by Brent's method to 1% of x. Some 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import msgspec
 from scipy.optimize import brentq
 
-from pathlines.advise.knobs import KNOBS, Knob
+from pathlines.advise.knobs import Knob
 from pathlines.architecture import Architecture
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.limit.architecture.predict import cosine_curve
@@ -45,20 +45,18 @@ class Change(msgspec.Struct, frozen=True):
     cosine: float | None
 
 
-def smallest_changes(architecture: Architecture, tokens: Tokens, target: Target) -> tuple[Change, ...]:
-    """All knobs, those that meet the target first, by how little they have to be turned."""
-    now = cosine_curve(architecture, tokens, target.layer)[-1]
-    found = [_change(knob, architecture, tokens, target, float(now)) for knob in KNOBS if _has(knob, architecture)]
+def smallest_first(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Those that meet the target first, by how little they have to be turned."""
     return tuple(
-        sorted(found, key=lambda c: (c.factor is None, abs(math.log(c.factor)) if c.factor else -abs(c.slope)))
+        sorted(changes, key=lambda c: (c.factor is None, abs(math.log(c.factor)) if c.factor else -abs(c.slope)))
     )
 
 
-def _has(knob: Knob, architecture: Architecture) -> bool:
-    return bool(architecture.mlp_width) or knob.name != "residual scale of the perceptron"
+def change(knob: Knob, architecture: Architecture, tokens: Tokens, target: Target, now: float) -> list[Change]:
+    """How far the knob has to be turned from the cosine ``now``; none where the architecture does not have it."""
+    if knob.name == "residual scale of the perceptron" and not architecture.mlp_width:
+        return []
 
-
-def _change(knob: Knob, architecture: Architecture, tokens: Tokens, target: Target, now: float) -> Change:
     @cache
     def excess(s: float) -> float:
         turned = knob.turn(architecture, math.exp(s))
@@ -66,11 +64,11 @@ def _change(knob: Knob, architecture: Architecture, tokens: Tokens, target: Targ
 
     slope = (excess(_SMALL) + target.cosine - now) / _SMALL
     if now <= target.cosine:
-        return Change(knob.name, knob.fields, slope, 1.0, now)
+        return [Change(knob.name, knob.fields, slope, 1.0, now)]
     s = _crossing(excess, -math.copysign(1.0, slope)) if abs(slope) > _FLAT else None
     if s is None:
-        return Change(knob.name, knob.fields, slope, None, None)
-    return Change(knob.name, knob.fields, slope, math.exp(s), excess(s) + target.cosine)
+        return [Change(knob.name, knob.fields, slope, None, None)]
+    return [Change(knob.name, knob.fields, slope, math.exp(s), excess(s) + target.cosine)]
 
 
 def _crossing(excess: Callable[[float], float], direction: float) -> float | None:

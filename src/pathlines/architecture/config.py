@@ -23,12 +23,14 @@ ACTIVATION_NAMES = {
 _LABELS = """_name_or_path architectures auto_map finetuning_task id2label label2id language model_type prefix
     problem_type task_specific_params tokenizer_class transformers.js_config transformers_version is_llama_config
     bos_token_id eos_token_id pad_token_id sep_token_id mask_token_id cls_token_id unk_token_id decoder_start_token_id
-    forced_bos_token_id forced_eos_token_id"""
+    forced_bos_token_id forced_eos_token_id bos_token_ids eos_token_ids pad_token_ids num_labels classifier_bias
+    keys_to_ignore_at_inference unsloth_fixed unsloth_version"""
 _RUNNING = """attn_implementation chunk_size_feed_forward dtype torch_dtype torchscript gradient_checkpointing
     output_attentions output_hidden_states output_past output_scores pretraining_tp pruned_heads quantization_config
     return_dict tf_legacy_loss use_bfloat16 use_cache add_cross_attention cross_attention_hidden_size
     is_encoder_decoder tie_encoder_decoder summary_activation summary_first_dropout summary_proj_to_labels
-    summary_type summary_use_proj"""
+    summary_type summary_use_proj cache_implementation use_flash_attn use_return_dict xla_device
+    pad_vocab_size_multiple"""
 _GENERATION = """bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping
     encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length min_length
     no_repeat_ngram_size num_beam_groups num_beams num_return_sequences remove_invalid_values repetition_penalty

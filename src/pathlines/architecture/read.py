@@ -22,12 +22,15 @@ class Reading(msgspec.Struct, frozen=True):
     """An architecture, where it was read, and the fields that were not used.
 
     ``irrelevant`` fields are known to change nothing at initialisation; what ``unknown`` ones mean is not known here.
+    ``fields`` are those of a config.json as they were given, so that a library can build the model they mean; None for
+    other sources.
     """
 
     architecture: Architecture
     source: str
     irrelevant: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    fields: dict[str, Any] | None = None
 
 
 def read_architecture(path: str | Path) -> Reading:
@@ -73,7 +76,7 @@ def from_config(fields: Any, source: str = "config.json") -> Reading:
     except ArgumentError as error:
         text = str(error)
         raise ArgumentError(text if text.startswith(source) else f"{source}: {text}") from None
-    return Reading(architecture, source, *config.leftover(entry.irrelevant))
+    return Reading(architecture, source, *config.leftover(entry.irrelevant), fields=dict(fields))
 
 
 def _from_toml(text: str, source: str) -> Reading:

@@ -8,9 +8,13 @@ from pathlines.architecture.config import Config
 def rope_of(
     config: Config, base_name: str = "rope_theta", fraction_name: str = "partial_rotary_factor", fraction: float = 1.0
 ) -> tuple[float, float]:
-    """(base, rotated fraction); newer files keep both in `rope_parameters`. Stretched contexts change nothing here."""
+    """(base, rotated fraction); newer files keep both in `rope_parameters`. Stretched contexts change nothing here.
+
+    Where layers with a window turn at another rate (`full_attention` and `sliding_attention`), those without count.
+    """
     config.get("rope_scaling")
     nested = config.get("rope_parameters", {})
     inside = nested if isinstance(nested, dict) else {}
+    inside = inside.get("full_attention", inside)
     base = config.number(base_name, float(inside.get("rope_theta", 10_000.0)))
     return base, config.number(fraction_name, float(inside.get("partial_rotary_factor", fraction)))

@@ -47,17 +47,27 @@ def advise(
     """Predict token similarity against depth from a configuration, without weights, and say what would change it.
 
     Reads Hugging Face configurations (BERT, RoBERTa, MPNet, ALBERT, GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma, ViT),
-    TOML files with the record's own names, or six numbers (width, heads, layers, context, perceptron width, std).
-    Prints the mean cosine with its spread over seeds, collapse depths, causes and what-ifs; with a target also the
-    smallest single change that meets it. Exit code 2 when the target is missed.
+    TOML files with the record's own names (width, heads, layers, std, …), or six numbers: width, heads, layers,
+    context, perceptron width, std. Prints the mean cosine of pairs of tokens with its spread over seeds, the layers at
+    which it reaches 0.5 and 0.9, what causes it and what-ifs; with a target also the smallest single change that meets
+    it. Exit code 2 when the target is missed, so it can guard a repository.
 
-    Examples: `pathlines advise config.json`, `pathlines advise 768 12 12 1024 3072 0.02`,
-    `pathlines advise config.json --target-cosine 0.5 --at-layer 24 --report advice.html`.
+    Examples:
+
+    `pathlines advise config.json` — a model's own file, or the folder that holds it.
+
+    `pathlines advise 768 12 12 1024 3072 0.02` — a decoder of GPT-2's kind by six numbers.
+
+    `pathlines advise config.json --target-cosine 0.5 --at-layer 24` — may not be more alike than that.
+
+    `pathlines advise config.json --set placement=post --set deviations.embedding=1` — another architecture.
+
+    `pathlines advise config.json --simulate --seeds 16 --report advice.html` — put it to the test: the library's own
+    modules where torch and transformers are installed, else our chain of random layers.
     """
     ready()
     from pathlines.advise import Target
     from pathlines.advise import advise as advised
-    from pathlines.advise import simulate as simulated
     from pathlines.foundation.errors import ArgumentError
 
     for path in (report, figure):
@@ -69,13 +79,8 @@ def advise(
     architecture = reading.architecture
     ids = _tokens(architecture, tokens, context)
     target = None if target_cosine is None else Target(target_cosine, at_layer or architecture.layers)
-    with console(stderr=True).status("following the Gram matrix"):
-        advice = advised(architecture, ids, target)
-    measured = None
-    if simulate:
-        depth = len(advice.prediction.mean_cosine) - 1
-        with console(stderr=True).status(f"running {seeds} random models"):
-            measured = simulated(architecture, ids, layers=depth, seeds=seeds)
+    advice = advised(architecture, ids, target)
+    measured = _simulated(reading, ids, advice, seeds, changed=bool(set_)) if simulate else None
     if as_json:
         _print_json(reading, advice, measured)
     else:
@@ -130,6 +135,20 @@ def _tokens(architecture: Architecture, file: Path | None, context: int | None) 
         raise ArgumentError(f"The file {file} must hold whole numbers, separated by spaces or commas.") from None
 
 
+def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, *, changed: bool) -> Simulated:
+    """The library's modules of the configuration where they can be built, our own chain of random layers elsewhere."""
+    import msgspec
+
+    from pathlines.advise import simulate
+    from pathlines.probe.simulate import simulate_module, why_not
+
+    reason = "fields were changed by --set" if changed else why_not(reading.fields, ids)
+    if reason is None and reading.fields is not None:
+        return simulate_module(reading.fields, ids, seeds=seeds)
+    found = simulate(reading.architecture, ids, layers=len(advice.prediction.mean_cosine) - 1, seeds=seeds)
+    return msgspec.structs.replace(found, model=f"{found.model} ({reason})")
+
+
 def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None:
     import numpy as np
     from rich.table import Table
@@ -150,7 +169,8 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
         screen.print(line, markup=False)
     if measured is not None:
         largest, mean = measured.errors(found.mean_cosine)
-        screen.print(f"against {measured.seeds} random models: largest error {largest:.3f}, mean {mean:.3f}")
+        text = f"against {measured.seeds} random models, {measured.model}: largest error {largest:.3f}, mean {mean:.3f}"
+        screen.print(f"{text}; their s.d. at the last layer {measured.spread[-1]:.3f}", markup=False)
     depths = ", ".join(f"{level:g}: {'–' if layer is None else layer}" for level, layer in advice.collapse.items())
     screen.print(f"first layer with mean cosine ≥ {depths}   (– not within {4 * a.layers} layers)")
     if advice.whole_context is not None:

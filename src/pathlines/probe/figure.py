@@ -29,7 +29,7 @@ def _panel(axes: Axes, probed: Probed, name: str) -> None:
     mean, spread = np.asarray(initial.mean), np.asarray(initial.spread)
     label = f"random initialisation, {probed.seeds} seeds ± s.d."
     band(axes, layers, mean, spread, COLOURS[1], label, multiple=1.0)
-    axes.plot(layers, trained, color=COLOURS[0], label="trained", marker="o" if len(layers) <= 60 else "", ms=3.2)
+    axes.plot(layers, trained, color=COLOURS[0], label="trained", marker="o" if probed.layers <= 40 else "", ms=3.2)
     if probed.theory is not None:
         theory_line(axes, layers, probed.theory[name].mean, "theory at initialisation")
     if probed.layers > probed.trained_layers:

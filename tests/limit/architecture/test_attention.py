@@ -90,6 +90,25 @@ def test_noise_vs_draws():
     assert predicted == pytest.approx(np.std(values), rel=0.1)
 
 
+def test_branch_with_its_own_norm_vs_draws():
+    """Lengths are fixed, directions fluctuate: mean cosines to 3.5 errors and second order, and their spread."""
+    n, d, inner, draws = 5, 60, 40, 4000
+    rng, k, s = np.random.default_rng(2), gram(5, 5), gram(5, 6)
+    fixed = np.linalg.cholesky(k + 1e-12 * np.eye(n)) @ np.linalg.qr(rng.standard_normal((d, n)))[0].T * np.sqrt(d)
+    f = rng.standard_normal((draws, n, inner)) @ rng.standard_normal((draws, inner, d))
+    f = np.linalg.cholesky(s + 1e-12 * np.eye(n)) @ f
+    y = fixed + f * np.sqrt(d) / np.linalg.norm(f, axis=2, keepdims=True)
+    y /= np.linalg.norm(y, axis=2, keepdims=True)
+    cosines = y @ y.transpose(0, 2, 1)
+    after = added(stream_of(k), s)
+    change = np.mean(cosines, axis=0) - after.cosines
+    error = np.std(cosines, axis=0) / np.sqrt(draws)
+    assert np.all(np.abs(change - width_correction(k, s, d, inner, normed=True)) < 3.5 * error + 1.5e-3)
+    u = Sensitivity(after)
+    predicted = np.sqrt(sum(u.of(m) ** 2 for m in noise(after, k, s, d, inner, normed=True)))
+    assert predicted == pytest.approx(np.std([mean_cosine(c) for c in cosines]), rel=0.1)
+
+
 def test_perceptron_gram():
     x = 0.9 * gram(5, 7)
     plain = Architecture(width=64, heads=4, layers=1, mlp_width=128, deviations=Deviations.equal(0.1, mlp_gate=0.0))

@@ -7,9 +7,10 @@ import pytest
 
 from pathlines.architecture import Architecture, Deviations
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.architecture.predict import cosine_curve, effective_rank, predict
+from pathlines.limit.architecture.predict import cosine_curve, predict
 from pathlines.limit.architecture.start import embedded_gram, start_gram
 from pathlines.limit.architecture.summary import simplex_summary
+from pathlines.limit.architecture.walk import effective_rank
 
 from .transformer import measured
 

@@ -69,6 +69,8 @@ def run(a, ids, seed):
     h = embedded(a, ids, normal)
     states = [h]
     for _ in range(a.layers):
+        if a.shared:
+            rng = np.random.default_rng([seed, 1])  # the same matrices again
         if a.placement == "parallel":
             x = normed(a, h)
             h = a.skip * h + a.attention_residual * attention(a, x, normal) + a.mlp_residual * perceptron(a, x, normal)

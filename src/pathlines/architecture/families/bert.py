@@ -39,7 +39,11 @@ def _encoder(config: Config, family: str, types: int, offset: int = 0) -> Archit
     )
 
 
-@family("bert")
+_POOLER = """directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head
+    pooler_type"""
+
+
+@family("bert", irrelevant=_POOLER)
 def bert(config: Config) -> Architecture:
     """Two token types by default."""
     return _encoder(config, "bert", config.integer("type_vocab_size", "number of token types", 2))

@@ -8,7 +8,10 @@ from pathlines.architecture.record import Architecture, Deviations
 from pathlines.architecture.rope import rope_of
 
 # Biases start at zero, so whether they exist does not matter.
-_IRRELEVANT = "attention_bias mlp_bias rope_interleaved max_window_layers layer_types is_decoder"
+_IRRELEVANT = (
+    "attention_bias mlp_bias rope_interleaved max_window_layers layer_types is_decoder use_mrope "
+    "original_max_position_embeddings"
+)
 
 
 def decoder(config: Config, family: str, default_activation: str = "silu", windowed: bool = True) -> Architecture:

@@ -9,7 +9,13 @@ C_i = Σ_k w_ik (x_k-x̄_i)(x_k-x̄_i)ᵀ, to second order in b (derived; W unif
 The next term is about ½(b² X_ii tr C_i)² of the first's own part, because participations grow like e^{b² tr C}. Where
 that exceeds ``TRUSTED`` heads of the true width are drawn instead (``sampled_heads``, exact in law, seeded); near
 collapse tr C is small and the expansion serves again. Rotary positions multiply the covariance by a function of
-(i-j)-(k-l), which the expansion leaves out. Cost: 8 products of n × n matrices.
+(i-j)-(k-l), which the expansion leaves out.
+
+A layer that is applied again meets its own past: E[ΠYΠ'ᵀ], where the same head attends at two depths whose tokens have
+Gram matrices X and X' and products Y. The formula is the same, with x̄_i·x̄'_j, Y_ij, the products of the two sets of
+differences in place of tr(C_iC_j), and D_i, D'_j each of its own depth.
+
+Cost: 8 products of n × n matrices; O(n²) where every token attends alike (no mask, no bias).
 """
 
 from __future__ import annotations
@@ -56,6 +62,8 @@ class AttendedGram(Attended):
         self.b = Numbers.of(architecture).b
         self.bias = logit_bias(architecture, n)
         self.weights = softmax(self.bias, axis=2)
+        if np.all(self.weights == self.weights[:, :1]):
+            self.weights = self.weights[:, :1]  # one row serves all tokens
         self.keys = np.exp(np.mean(-np.sum(xlogy(self.weights, self.weights), axis=2), axis=0))
 
     def _score(self, x: np.ndarray) -> np.ndarray:
@@ -63,8 +71,15 @@ class AttendedGram(Attended):
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """To second order in b."""
-        score = self._score(x)
-        return np.mean([_expanded(x, score, w, self.b) for w in self.weights], axis=0)
+        return self.between(x, x, x)
+
+    def between(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """E[ΠYΠ'ᵀ] of the same heads at two depths: Y, and the Gram matrices X and X' of either depth."""
+        first, cross = self._score(left), products
+        second = first if right is left else self._score(right)
+        if self.architecture.qk_norm:
+            cross = products / np.sqrt(np.diag(left)[:, None] * np.diag(right))
+        return np.mean([_expanded(products, cross, first, second, w, self.b) for w in self.weights], axis=0)
 
     def logit_variance(self, x: np.ndarray) -> np.ndarray:
         """B_i² = b² X_ii tr C_i, the variance of the logits within the row of each token."""
@@ -81,6 +96,14 @@ class AttendedGram(Attended):
         self.seed += 1
         return sampled_heads(self.architecture, x, self.bias, self.seed, self.samples)
 
+    def sharp_between(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """``between`` by drawn heads, which see two sets of tokens that do not see each other."""
+        self.seed += 1
+        joint, apart = np.block([[left, products], [products.T, right]]), np.full_like(self.bias, -np.inf)
+        bias = np.block([[self.bias, apart], [apart, self.bias]])
+        n = len(left)
+        return sampled_heads(self.architecture, joint, bias, self.seed, self.samples, context=n).gram[:n, n:]
+
     def entropy(self, x: np.ndarray) -> np.ndarray:
         """log n_i - B_i²/2 of each token, n_i its number of keys (the exponential of the entropy of w_i): small b."""
         return np.maximum(np.log(self.keys) - 0.5 * self.logit_variance(x), 0.0)
@@ -93,19 +116,26 @@ def _cosines(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def _expanded(x: np.ndarray, score: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
-    """The formula of the header; ``score`` is X, or the cosines where queries and keys are normalised.
+def _expanded(
+    y: np.ndarray, cross: np.ndarray, left: np.ndarray, right: np.ndarray, w: np.ndarray, b: float
+) -> np.ndarray:
+    """The formula of the header for products Y; ``cross``, ``left`` and ``right`` are what logits are made of.
 
-    With M = WX, N = WXWᵀ, primes for scores: tr(C_iC_j) → W(X∘X')Wᵀ - W(M∘M')ᵀ - (M∘M')Wᵀ + N∘N'.
+    With M = WY, M' = YWᵀ, N = WYWᵀ, and the same of scores S: W(Y∘S)Wᵀ - (M∘M_S)Wᵀ - W(M'∘M'_S) + N∘N_S is the second
+    term.
     """
-    m, m_score = w @ x, (w @ score if score is not x else None)
+    m, m_right = w @ y, y @ w.T
     n = m @ w.T
     if b == 0:
-        return n
-    m_score = m if m_score is None else m_score
-    n_score = m_score @ w.T
-    square = w @ (x * score) @ w.T - w @ (m * m_score).T - (m * m_score) @ w.T + n * n_score
-    distance = np.diag(score) - 2 * m_score
-    turn = 0.5 * ((w * distance) @ m.T - n * np.sum(w * distance, axis=1)[:, None])
-    turn = np.diag(score)[:, None] * turn
-    return n + b * b * (score * square + turn + turn.T)
+        return np.broadcast_to(n, y.shape)
+    s, s_right = (m, m_right) if cross is y else (w @ cross, cross @ w.T)
+    square = w @ (y * cross) @ w.T - (m * s) @ w.T - w @ (m_right * s_right) + n * (s @ w.T)
+    turn = np.diag(left)[:, None] * _turned(left, w, m_right, n)
+    turn_right = turn if right is left and cross is left else np.diag(right)[:, None] * _turned(right, w, m.T, n.T)
+    return n + b * b * (cross * square + turn + turn_right.T)
+
+
+def _turned(score: np.ndarray, w: np.ndarray, means: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """D_i·x̄'_j; ``means`` are x_k·x̄'_j."""
+    pulled = w * (np.diag(score) - 2 * w @ score)
+    return 0.5 * (pulled @ means - n * np.sum(pulled, axis=1)[:, None])

@@ -11,6 +11,9 @@ and E cos = C/√(P_iP_j) [1 - ½Σ Cov(a,b) + ¼Cov(b_i,b_j) + ⅜Σ Var b] to 
 small F this is the correction of ``gram_layer``, 1-(2-K²)/d on S_ij; without stream 1-(1-ρ²)/2d, that of cosines of
 Gaussian vectors.
 
+A branch with a norm of its own (``normed``) has fixed lengths: the terms in F_ii F_ij, F_ii² and F_ij² of these three
+are absent, and its mean products are F_ij [1 - (1-ρ_ij²)(1/2d + 1/2e)], ρ its cosines.
+
 The mean cosine c = tr(uG) to first order in fluctuations fluctuates by Var δc = (4/d) tr(uGuF) + (2/d+2/e) tr(uFuF);
 ``noise`` gives the matrix Cov(δG, δc)/√Var for each term: what a deviation of c by one standard deviation carries.
 """
@@ -52,17 +55,23 @@ def added(stream: Stream, branch: np.ndarray, skip: float = 1.0) -> Stream:
     return Stream(np.clip(found.gram, -1.0, 1.0), found.powers)
 
 
-def width_correction(before: np.ndarray, branch: np.ndarray, d: float, inner: float) -> np.ndarray:
+def width_correction(
+    before: np.ndarray, branch: np.ndarray, d: float, inner: float, normed: bool = False
+) -> np.ndarray:
     """What finite width adds to the cosines of h', from the Gram matrices of αh and of f; zero diagonal."""
     after = before + branch
     own, old, new = np.diag(after), np.diag(before), np.diag(branch)
     root = np.sqrt(own)
     cosine = after / (root[:, None] * root)
-    cross = 2 / d * (own[:, None] * after - old[:, None] * before) + 2 / inner * new[:, None] * branch
+    alone = 0.0 if normed else 2 / d + 2 / inner  # fluctuations of the branch by itself
+    cross = 2 / d * (old[:, None] * branch + new[:, None] * before) + alone * new[:, None] * branch
     half = -0.5 * cross / (own[:, None] * root[:, None] * root)
-    both = 2 / d * (after**2 - before**2) + 2 / inner * branch**2
-    single = (2 / d * (own**2 - old**2) + 2 / inner * new**2) / own**2
+    both = 4 / d * before * branch + alone * branch**2
+    single = (4 / d * old * new + alone * new**2) / own**2
     found = half + half.T + cosine * (0.25 * both / (own[:, None] * own) + 0.375 * (single[:, None] + single))
+    if normed:
+        shorter = (1 - branch**2 / np.maximum(new[:, None] * new, 1e-300)) * (0.5 / d + 0.5 / inner)
+        found -= branch * shorter / (root[:, None] * root)
     np.fill_diagonal(found, 0.0)
     return found
 
@@ -91,12 +100,20 @@ class Sensitivity:
         return np.outer(self.weight, self.weight @ matrix) - self.diagonal[:, None] * matrix
 
 
-def noise(stream: Stream, before: np.ndarray, branch: np.ndarray, d: float, inner: float) -> list[np.ndarray]:
+def noise(
+    stream: Stream, before: np.ndarray, branch: np.ndarray, d: float, inner: float, normed: bool = False
+) -> list[np.ndarray]:
     """One matrix for each independent source, at the stream after the branch."""
     u = Sensitivity(stream)
     turned = u.times(branch)
     crossed = before @ turned
-    sources = [(2 / d * (crossed + crossed.T)), (2 / d + 2 / inner) * (branch @ turned)]
+    if normed:
+        turned = turned - (np.diag(turned) / np.maximum(np.diag(branch), 1e-300))[:, None] * branch
+    alone = branch @ turned
+    if normed:
+        relative = np.diag(alone) / np.maximum(np.diag(branch), 1e-300)
+        alone = alone - 0.5 * branch * (relative[:, None] + relative)
+    sources = [(2 / d * (crossed + crossed.T)), (2 / d + 2 / inner) * alone]
     found = []
     for source in sources:
         variance = u.of(source)

@@ -17,11 +17,15 @@ A = TypeVar("A", bound=Attended)
 
 
 class Branch(NamedTuple):
-    """Gram matrix of a branch, the units of its inner matrix, and its common part (the square of a mean)."""
+    """Gram matrix of a branch, the units of its inner matrix, and its common part (the square of a mean).
+
+    ``normed``: a norm of its own fixes its lengths (sandwich).
+    """
 
     gram: np.ndarray
     inner: float
-    bias: float = 0.0
+    bias: float | np.ndarray = 0.0
+    normed: bool = False
 
 
 class LayerMap(Generic[A]):
@@ -71,7 +75,7 @@ class LayerMap(Generic[A]):
         if a.placement == "sandwich" and np.all(np.diag(gram) > 0):
             unscaled = gram / residual**2 if residual else gram
             gram = residual**2 * normalised(unscaled, a.norm_gain, a.norm_epsilon)
-        return Branch(gram, inner)
+        return Branch(gram, inner, normed=a.placement == "sandwich")
 
     def advanced(self, stream: Stream, correction: np.ndarray | None = None, finite_width: bool = True) -> Stream:
         """The mean stream after one layer."""
@@ -81,7 +85,7 @@ class LayerMap(Generic[A]):
             after = added(stream, branch.gram, skip)
             if finite_width:
                 old = skip**2 * stream.gram
-                change = width_correction(old, branch.gram, self.numbers.dimension, branch.inner)
+                change = width_correction(old, branch.gram, self.numbers.dimension, branch.inner, branch.normed)
                 after = Stream(np.clip(after.cosines + change, -1.0, 1.0), after.powers)
             stream = self.settled(after)
         return stream

@@ -35,21 +35,33 @@ class PerceptronGram(NamedTuple):
 
 def perceptron_gram(architecture: Architecture, x: np.ndarray) -> PerceptronGram:
     """κ(X) for the architecture's activation; O(n²)."""
-    numbers = Numbers.of(architecture)
     own = np.diag(x)
     root = np.sqrt(own)
     rho = np.clip(x / (root[:, None] * root), -1.0, 1.0)
     np.fill_diagonal(rho, 1.0)
-    size = float(np.sqrt(np.mean(own)))
+    return _products(architecture, rho, own, own)
+
+
+def perceptron_products(
+    architecture: Architecture, products: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> PerceptronGram:
+    """The same perceptron at two sets of inputs, of those products and mean squares."""
+    rho = np.clip(products / np.sqrt(left[:, None] * right), -1.0, 1.0)
+    return _products(architecture, rho, left, right)
+
+
+def _products(architecture: Architecture, rho: np.ndarray, left: np.ndarray, right: np.ndarray) -> PerceptronGram:
+    numbers = Numbers.of(architecture)
+    size = float(np.sqrt(0.5 * (np.mean(left) + np.mean(right))))
     inner = numbers.sigma_gate if architecture.gated else numbers.sigma_w
     if inner == 0:
-        return PerceptronGram(np.zeros_like(x), 0.0)
+        return PerceptronGram(np.zeros_like(rho), 0.0)
     sigma = float(f"{inner * size:.3g}") if architecture.activation in _TABULATED else inner * size
     nothing, top = _kernel(architecture.activation, np.array([0.0, 1.0]), sigma)
-    scale = np.sqrt(_own(architecture.activation, inner * root) / top)
-    kernel = scale[:, None] * _kernel(architecture.activation, rho, sigma) * scale
+    one, two = (np.sqrt(_own(architecture.activation, inner * np.sqrt(own)) / top) for own in (left, right))
+    kernel = one[:, None] * _kernel(architecture.activation, rho, sigma) * two
     if architecture.gated:
-        return PerceptronGram(kernel * numbers.sigma_w**2 * x, 0.0)
+        return PerceptronGram(kernel * numbers.sigma_w**2 * rho * np.sqrt(left[:, None] * right), 0.0)
     return PerceptronGram(kernel, float(nothing))
 
 

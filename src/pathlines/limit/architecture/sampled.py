@@ -26,10 +26,14 @@ class SampledHeads(NamedTuple):
 
 
 def sampled_heads(
-    architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int = SAMPLES
+    architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int = SAMPLES, context: int = 0
 ) -> SampledHeads:
-    """Over ``samples`` heads in antithetic pairs; ``bias`` (heads or 1, n, n) is added to logits, -∞ where masked."""
+    """Over ``samples`` heads in antithetic pairs; ``bias`` (heads or 1, n, n) is added to logits, -∞ where masked.
+
+    Positions are counted anew after each ``context`` tokens (0: never).
+    """
     a, sigma, n = architecture, architecture.deviations, len(x)
+    places = np.arange(n) % (context or n)
     values, vectors = np.linalg.eigh(x)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     rng = np.random.default_rng(seed)
@@ -40,7 +44,7 @@ def sampled_heads(
             query, key = (y / np.sqrt(np.mean(y * y, axis=1, keepdims=True)) for y in (query, key))
         else:
             query = a.width * sigma.query * sigma.key * query
-        logits = a.logit_multiplier * (_rotated(a, query) @ _rotated(a, key).T)
+        logits = a.logit_multiplier * (_rotated(a, query, places) @ _rotated(a, key, places).T)
         if a.logit_cap:
             logits = a.logit_cap * np.tanh(logits / a.logit_cap)
         for sign in (1.0, -1.0):
@@ -50,12 +54,12 @@ def sampled_heads(
     return SampledHeads(gram / samples, entropy / samples)
 
 
-def _rotated(architecture: Architecture, y: np.ndarray) -> np.ndarray:
+def _rotated(architecture: Architecture, y: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Rotary positions on the first part of each head, halves paired."""
     half = int(architecture.head_dim * architecture.rope_fraction) // 2
     if architecture.positions != "rope" or half == 0:
         return y
-    angle = np.arange(len(y))[:, None] * architecture.rope_base ** (-np.arange(half) / half)
+    angle = places[:, None] * architecture.rope_base ** (-np.arange(half) / half)
     first, second, rest = y[:, :half], y[:, half : 2 * half], y[:, 2 * half :]
     cos, sin = np.cos(angle), np.sin(angle)
     return np.concatenate([first * cos - second * sin, first * sin + second * cos, rest], axis=1)

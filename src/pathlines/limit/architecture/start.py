@@ -24,8 +24,8 @@ USUAL_TOKENS = 64
 
 
 def usual_tokens(architecture: Architecture) -> int:
-    """64 different tokens, or the whole context where it is shorter."""
-    return min(USUAL_TOKENS, architecture.context)
+    """64 different tokens, or the whole context where it is shorter or an image."""
+    return architecture.context if architecture.patch_inputs else min(USUAL_TOKENS, architecture.context)
 
 
 def start_gram(architecture: Architecture, tokens: Tokens) -> np.ndarray:
