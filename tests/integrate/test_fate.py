@@ -8,7 +8,9 @@ import pytest
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate import flow
 from pathlines.integrate.fate import fates
+from pathlines.integrate.lanes import in_turns
 from pathlines.integrate.observe import Observable
+from pathlines.integrate.rosenbrock import gauss_jordan
 from pathlines.limit.gaussian.l2 import singular_key_blow_up
 from pathlines.limit.gaussian.softmax import identity_value_blow_up, identity_value_limit
 from pathlines.model.base import PathModel
@@ -65,6 +67,25 @@ def test_l2_blow_up_with_a_singular_key():
     assert fate.rate_exponent == pytest.approx(0.5, abs=1e-3)
 
 
+def test_companions_change_nothing():
+    """Clouds share lanes with whoever waits; none of that shows in a fate."""
+    rng = np.random.default_rng(5)
+    models = [SoftmaxGaussian(v, a) for v, a in zip(*rng.standard_normal((2, 20, 2, 2)), strict=True)]
+    starts = np.stack([FACTOR] * 20)
+    whole, part = fates(models, starts), fates(models[::-2], starts[::-2])
+    assert whole[::-2] == part
+    assert len({f.kind for f in whole}) > 1
+
+
+def test_growth_over_the_last_decade():
+    """tr Σ ∝ s for e^{ct}, whatever s the run ends at."""
+    model = SoftmaxGaussian([[0.0, 1.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]])
+    for until in (1e4, 1e6):
+        (fate,) = fates(model, np.diag([0.8, 0.6]) ** 0.5, until=until)
+        assert fate.kind == "exponential" and fate.scale_free == until
+        assert fate.slope == pytest.approx(1, abs=50 / until)
+
+
 def test_arguments():
     with pytest.raises(ArgumentError, match="one d × r factor a model"):
         fates([SoftmaxGaussian(np.eye(2), np.eye(2))] * 2, FACTOR)
@@ -95,6 +116,26 @@ def test_rodas5p_order_and_stiffness():
     run = flow(Stiff(jnp.asarray(1e6)), np.ones((1, 1)), times=[2.0], record=STATE, method="rodas5p", rtol=1e-8)
     assert abs(float(run["state"].values[-1]) - np.cos(2.0)) < 1e-7
     assert run.certificate("accepted_steps").value < 200
+
+
+def test_gauss_jordan_vs_lapack():
+    matrices = np.random.default_rng(0).standard_normal((6, 7, 7))
+    matrices[0] = np.eye(7)[[3, 1, 0, 6, 5, 2, 4]]  # every pivot but one is off the diagonal
+    np.testing.assert_allclose(jax.vmap(gauss_jordan)(matrices), np.linalg.inv(matrices), rtol=1e-10, atol=1e-12)
+
+
+def test_turns_of_unequal_jobs():
+    """Every job is done as often as it asks, never beside itself, in groups that are not too large."""
+    left, seen = np.arange(23) % 7, np.zeros(23, int)
+
+    def work(jobs):
+        assert len(set(jobs)) == len(jobs) <= 4
+        seen[jobs] += 1
+        return jobs[seen[jobs] <= left[jobs]]
+
+    in_turns(work, np.arange(3, 23), 4, False)
+    np.testing.assert_array_equal(seen[3:], left[3:] + 1)
+    assert not seen[:3].any()
 
 
 def test_rodas5p_vs_dop853_on_a_closure():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,22 +14,23 @@ import numpy as np
 from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, finite_number
-from pathlines.integrate.advance import Controls, Program, advance, fresh_carry
-from pathlines.integrate.lanes import in_chunks
+from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
+from pathlines.integrate.lanes import in_turns
 from pathlines.integrate.methods import METHODS
-from pathlines.integrate.observe import Observable
 from pathlines.model.gaussian_closure import GaussianClosure
 from pathlines.model.gaussian_scaled import STILL, TO_ZERO, Scaled, ScaledClosure
 
 CLASSES = ("converged", "to-zero", "blow-up", "exponential", "algebraic", "undecided")
-EXPLICIT_UNTIL = 1001.0
+EXPLICIT_UNTIL = 1000.0
 """Scale-free time s up to which an explicit method is cheaper: rates are O(1) in s, and most fates are decided."""
-HALF_DECADES = 10 ** np.arange(-2, 9.01, 0.5)
+LONGEST = 1e9
 MOST_STEPS = 5000
-"""A cloud that needs more keeps turning and is called undecided; fifty times the usual number."""
+"""A cloud that needs more keeps turning and is called undecided; thirty times the usual number."""
+TURN = 25
+"""Steps before a cloud makes room for others: clouds of a group wait for its slowest, which takes up to thousands."""
 FEW = 8
-WIDTHS = (1, FEW, 32)
-"""Lanes side by side: few compiled programs serve any number of clouds."""
+LANES = 16
+"""Clouds side by side, unless there is one only: few compiled programs serve any number."""
 GROWTH = {True: 25.0, False: 40.0}
 """ln(ρ/ρ_0) at which growth is judged: e^{-25} of a softmax cloud's time is left, more for kinds that grow slower."""
 
@@ -73,9 +75,10 @@ def fates(
     """Classify the centred clouds N(0, L_kL_kᵀ), ``factors`` of shape (k, d, r), each under its model.
 
     One model serves all starts; several must agree in type and shape. Scale-free integration (``ScaledClosure``): an
-    explicit method to s = 1000, then Rodas5P for those that are not decided, at half-decades of s up to ``until``. A
+    explicit method to s = 1000, then Rodas5P for those that are not decided, up to ``until``. A
     cloud whose scale-free speed falls below ``still`` has converged; algebraic limits come later than that. Cost
-    for d = 4: about a millisecond a cloud after compilation, several for slow ones; O(d⁶) a step in the stiff part.
+    for d = 4, after compilation: four milliseconds a cloud on one core, most of it for the few that take thousands of
+    steps; O(d⁶) a step in the stiff part.
     """
     starts = np.asarray(factors, float)
     if starts.ndim == 2:
@@ -83,7 +86,7 @@ def fates(
     listed = [models] * len(starts) if isinstance(models, GaussianClosure) else list(models)
     if starts.ndim != 3 or len(listed) != len(starts):
         raise ArgumentError(f"Argument `factors` must hold one d × r factor a model, but has shape {starts.shape}.")
-    last = finite_number("until", until, 1.0, float(HALF_DECADES[-1]))
+    last = finite_number("until", until, 1.0, LONGEST)
     if not listed[0].preserves:
         name = type(listed[0]).__name__
         raise ArgumentError(
@@ -91,34 +94,34 @@ def fates(
         )
     homogeneous = listed[0].homogeneous
     stacked = jax.tree.map(lambda *x: np.stack(x), *listed)
-    scaled, states = on_host(_prepare(stacked, starts, GROWTH[homogeneous], still))
-    grid = HALF_DECADES[last >= HALF_DECADES * 0.9999]
-    trail, reached = np.zeros((len(starts), len(grid))), np.zeros(len(starts))
-    going, s = np.arange(len(starts)), 0.0
-    for method, columns in _phases(len(starts), grid):
-        mine, those = jax.tree.map(lambda x: x[going], (scaled, states))  # noqa: B023
-        ends, reached[going], sizes = _travel(method, mine, those, s, grid[columns], rtol, progress)
-        for whole, part in zip(jax.tree.leaves(states), jax.tree.leaves(ends), strict=True):
-            whole[going] = part
-        trail[going, columns] = sizes
-        trail[going, columns.stop :] = sizes[:, -1:]
-        numbers = on_host(_diagnose(scaled, states))
-        going, s = np.flatnonzero(~numbers["decided"]), float(grid[columns][-1])
-        if len(going) == 0:
-            break
-    return [
-        _fate(k, numbers, trail[k], grid, reached[k], homogeneous, rank_tolerance, still) for k in range(len(starts))
-    ]
+    clouds = _Clouds(*on_host(_prepare(stacked, starts, GROWTH[homogeneous], still)))
+    reached = 0.0
+    for method, end in _stages(len(starts), last):
+        _travel(clouds, method, np.flatnonzero(clouds.carries.t >= reached), last / 10, end, rtol, progress)
+        reached = end
+    numbers = on_host(_diagnose(clouds.models, clouds.carries.state))
+    numbers["slope"] = (numbers["log_size"] - clouds.early) / np.log(10.0)
+    numbers["s"] = clouds.carries.t
+    return [_fate(k, numbers, last, homogeneous, rank_tolerance, still) for k in range(len(starts))]
 
 
-_SIZE = Observable("log_size", "log size", "ln ρ", lambda snapshot: snapshot.state.log_size)
+class _Clouds(NamedTuple):
+    """Arrays of NumPy's with one row a cloud; carries are filled as clouds move on.
+
+    ``early`` is ln ρ a decade before the end, or at the end of a cloud that was decided earlier.
+    """
+
+    models: ScaledClosure
+    carries: Carry
+    early: np.ndarray
 
 
-def _phases(count: int, grid: np.ndarray) -> list[tuple[str, slice]]:
-    """Methods and the times they serve; few clouds go with the stiff method alone, which compiles one program."""
-    split = int(np.sum(grid <= EXPLICIT_UNTIL)) if count > FEW else 0
-    both = [("dop853", slice(0, split)), ("rodas5p", slice(split, len(grid)))]
-    return [(method, columns) for method, columns in both if columns.stop > columns.start]
+def _stages(count: int, last: float) -> list[tuple[str, float]]:
+    """Methods and how far they go; few clouds go with the stiff method alone, which compiles one program."""
+    if count <= FEW:
+        return [("rodas5p", last)]
+    explicit = ("dop853", min(last, EXPLICIT_UNTIL))
+    return [explicit, ("rodas5p", last)] if last > EXPLICIT_UNTIL else [explicit]
 
 
 def on_host(tree: Any) -> Any:
@@ -128,42 +131,55 @@ def on_host(tree: Any) -> Any:
 
 @eqx.filter_jit
 def _prepare(models: Any, factors: Any, growth: float, still: float) -> Any:
-    """(scaled closures, their states at s = 0)."""
+    """(scaled closures, carries, ln ρ) at s = 0."""
 
-    def one(model: GaussianClosure, factor: Array) -> tuple[ScaledClosure, Scaled]:
+    def one(model: GaussianClosure, factor: Array) -> tuple[ScaledClosure, Carry, Array]:
         scaled = ScaledClosure(model, factor, growth, still)
-        return scaled, scaled.begin(factor)
+        return scaled, fresh_carry(_program("dop853"), scaled.begin(factor), 0.0, 1e-3), scaled.log_start
 
     return jax.vmap(one)(models, factors)
 
 
-@eqx.filter_jit
-def _block(program: Program, models: Any, states: Any, s: Any, times: Any, rtol: Any) -> Any:
-    def one(model: ScaledClosure, state: Scaled) -> tuple[Scaled, Array, Array]:
-        carry = fresh_carry(program, state, 0.0, 0.0)._replace(t=s, h=1e-3 * jnp.maximum(s, 1.0))
-        controls = Controls(rtol, rtol, times[-1], jnp.asarray(MOST_STEPS), jnp.asarray(True), jnp.asarray(True))
-        end, _, (sizes,) = advance(program, model, state, carry, times, controls)
-        return end.state, end.t, sizes
+@cache
+def _program(method: str) -> Program:
+    return Program(METHODS[method], (), watch=True)
 
-    group = jax.vmap(one)
-    return jax.lax.map(lambda item: group(*item), (models, states))
+
+@eqx.filter_jit
+def _turn(program: Program, models: Any, carries: Any, targets: Any, rtol: Any) -> tuple[Carry, Array]:
+    """(carries some steps further, which of them are decided or give up)."""
+
+    def one(model: ScaledClosure, carry: Carry, target: Array) -> tuple[Carry, Array]:
+        controls = Controls(rtol, rtol, target, jnp.asarray(TURN), jnp.asarray(True), True)
+        end, _, _ = advance(program, model, carry.state, carry, target[None], controls)
+        spent = (end.accepted + end.rejected >= MOST_STEPS) | (end.status != OK)
+        return end, spent | model.is_ripe(end.state)
+
+    return jax.vmap(one)(models, carries, targets)
 
 
 def _travel(
-    method: str, models: Any, states: Any, s: float, times: np.ndarray, rtol: float, progress: bool | None
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """(states at the end, s there, ln ρ at the times) of all clouds from scale-free time s, in lanes on all cores."""
-    program, count = Program(METHODS[method], (_SIZE,), watch=True), len(states.log_size)
-    begin, grid, tolerance = (np.asarray(x, float) for x in (s, times, rtol))
+    clouds: _Clouds, method: str, jobs: np.ndarray, halt: float, end: float, rtol: float, progress: bool | None
+) -> None:
+    """Take ``jobs`` to scale-free time ``end``, or to where their fate is decided, in lanes on all cores.
 
-    def work(indices: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
-        mine, those = jax.tree.map(lambda x: x[indices], (models, states))
-        end, reached, sizes = _block(program, mine, those, begin, grid, tolerance)
-        return np.ones(indices.shape, bool), (*jax.tree.leaves(end), reached, sizes)
+    Steps land on ``halt``, up to where ``early`` is kept.
+    """
+    models, carries, early = clouds
+    width = 1 if len(early) == 1 else LANES
 
-    width = next(w for w in WIDTHS if w >= min(count, WIDTHS[-1]))
-    *leaves, reached, sizes = in_chunks(work, count, width, 1, progress)
-    return jax.tree.unflatten(jax.tree.structure(states), leaves), reached, sizes
+    def work(jobs: np.ndarray) -> np.ndarray:
+        filled = np.append(jobs, np.repeat(jobs[-1:], width - len(jobs)))
+        those, before = jax.tree.map(lambda x: x[filled], (models, carries))
+        targets = np.where((carries.t[filled] < halt) & (halt < end), halt, end)
+        after, done = _turn(_program(method), those, before, targets, np.asarray(rtol))
+        for whole, part in zip(jax.tree.leaves(carries), jax.tree.leaves(after), strict=True):
+            whole[jobs] = np.asarray(part)[: len(jobs)]
+        before_halt = jobs[carries.t[jobs] <= halt]
+        early[before_halt] = carries.state.log_size[before_halt]
+        return jobs[~np.asarray(done)[: len(jobs)] & (carries.t[jobs] < end)]
+
+    in_turns(work, jobs, width, progress)
 
 
 @eqx.filter_jit
@@ -177,7 +193,6 @@ def _diagnose(models: Any, states: Any) -> dict[str, Array]:
         rate = slope.log_size * model.clock(model.factor(state))
         change = jax.jvp(log_rate, (state,), (slope,))[1]
         return {
-            "decided": model.is_ripe(state),
             "shape": state.shape,
             "log_size": state.log_size,
             "log_growth": state.log_size - model.log_start,
@@ -193,19 +208,17 @@ def _diagnose(models: Any, states: Any) -> dict[str, Array]:
 def _fate(
     k: int,
     numbers: dict[str, np.ndarray],
-    trail: np.ndarray,
-    grid: np.ndarray,
-    s: float,
+    last: float,
     homogeneous: bool,
     tolerance: float,
     still: float,
 ) -> Fate:
     shape, growth = numbers["shape"][k], float(numbers["log_growth"][k])
-    residual, rate, exponent = (float(numbers[n][k]) for n in ("residual", "rate", "rate_exponent"))
+    residual, slope, rate = (float(numbers[n][k]) for n in ("residual", "slope", "rate"))
+    exponent, s = float(numbers["rate_exponent"][k]), float(numbers["s"][k])
     axes, singular, _ = np.linalg.svd(shape, full_matrices=False)
-    slope = float((trail[-1] - trail[-3]) / np.log(grid[-1] / grid[-3]))
     kind, reason = _class(growth, residual, slope, rate, exponent, homogeneous, still)
-    if kind in ("exponential", "algebraic") and growth < GROWTH[homogeneous] and s < 0.999 * grid[-1]:
+    if kind in ("exponential", "algebraic") and growth < GROWTH[homogeneous] and s < last:
         kind, reason = "undecided", f"{MOST_STEPS} steps are used up at s = {s:.3g}"
     size = 1.0 if kind in ("blow-up", "exponential") else float(np.exp(numbers["log_size"][k]))
     direction = axes[:, 0] * np.sign(axes[np.argmax(np.abs(axes[:, 0])), 0])
@@ -219,7 +232,7 @@ def _fate(
         eigenvalues=(size * singular**2).tolist(),
         covariance=(size * shape @ shape.T).tolist(),
         time=time,
-        scale_free=float(s),
+        scale_free=s,
         log_growth=growth,
         residual=residual,
         slope=slope,

@@ -85,23 +85,24 @@ class Rosenbrock(Method):
 
 
 def gauss_jordan(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    """The inverse with row pivoting, as one vector program over lanes (LAPACK in lanes is a loop over calls)."""
+    """The inverse with row pivoting, as one vector program over lanes (LAPACK in lanes is a loop over calls).
+
+    Rows stay where they are, and only the result is put in order: moving them costs more than eliminating.
+    """
     m = matrix.shape[0]
     place = jnp.arange(m)
 
     def eliminate(k: Array, item: tuple[Array, Array]) -> tuple[Array, Array]:
         rows, order = item
-        pivot = jnp.argmax(jnp.where(place >= k, jnp.abs(rows[:, k]), -1.0))
-        swap = jnp.where(place == k, pivot, jnp.where(place == pivot, k, place))
-        rows, order = rows[swap], order[swap]
-        here = place == k
-        row = jnp.where(here, 1.0, rows[k]) / rows[k, k]
-        column = jnp.where(here, 0.0, rows[:, k])
-        rest = jnp.where(here[:, None] | here[None, :], 0.0, rows)
-        return rest - column[:, None] * row[None, :] + jnp.where(here[:, None], row[None, :], 0.0), order
+        column, here = rows[:, k], place == k
+        pivot = place == jnp.argmax(jnp.where(order < m, -1.0, jnp.abs(column)))
+        top = jnp.sum(jnp.where(pivot[:, None], rows, 0.0), axis=0)
+        row = jnp.where(here, 1.0, top) / jnp.sum(jnp.where(pivot, column, 0.0))
+        rest = jnp.where(here, 0.0, rows) - column[:, None] * row
+        return jnp.where(pivot[:, None], row, rest), jnp.where(pivot, k, order)
 
-    inverse, order = jax.lax.fori_loop(0, m, eliminate, (matrix, place))
-    return inverse[:, jnp.argsort(order)]
+    rows, order = jax.lax.fori_loop(0, m, eliminate, (matrix, jnp.full(m, m)))
+    return rows[jnp.argsort(order)][:, order]
 
 
 METHODS.register("rodas5p", Rosenbrock(5, 4))

@@ -11,7 +11,16 @@ from pathlines.domain.jacobi import COUPLING, RESOLVENT, damped
 from pathlines.foundation.errors import finite_number, require
 from pathlines.foundation.papers import UNIFIED
 from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.gaussian_closure import PREFIX, Factor, GaussianClosure, Scalar, Vector, matrices, stacked_heads
+from pathlines.model.gaussian_closure import (
+    PREFIX,
+    Factor,
+    GaussianClosure,
+    Scalar,
+    Vector,
+    matrices,
+    product,
+    stacked_heads,
+)
 
 
 class L2Gaussian(GaussianClosure):
@@ -28,9 +37,9 @@ class L2Gaussian(GaussianClosure):
 
     def attended(self, mean: Vector, factor: Factor, query: Array, key: Array) -> tuple[Vector, Factor, Scalar]:
         """E[y | x] = Tα + 2SKᵀQx; pace 2|SKᵀ||Q|, bounded when K is injective, whatever Σ."""
-        pull = factor @ damped(RESOLVENT, (key @ factor).T)[1]
+        pull = product(factor, damped(RESOLVENT, product(key, factor).T)[1])
         pace = 2 * _length(pull) * _length(query)
-        return mean + 2 * (pull @ ((query - key) @ mean)), 2 * (pull @ (query @ factor)), pace
+        return mean + 2 * (pull @ ((query - key) @ mean)), 2 * product(pull, product(query, factor)), pace
 
 
 class SinkhornGaussian(GaussianClosure):
@@ -62,9 +71,10 @@ class SinkhornGaussian(GaussianClosure):
 
     def attended(self, mean: Vector, factor: Factor, query: Array, key: Array) -> tuple[Vector, Factor, Scalar]:
         """c E[y | x] = c(α + b(x - α)), bΣ = L h(m) Lᵀ; pace (c/ε)|S_c A|."""
-        inner, product = damped(COUPLING, (key @ factor).T @ (query @ factor) / self.eps)
-        pace = self.factor_c / self.eps * _length(factor @ (inner @ ((key @ factor).T @ query)))
-        return self.factor_c * mean, self.factor_c * (factor @ product), pace
+        keys = product(key, factor).T
+        inner, coupled = damped(COUPLING, product(keys, product(query, factor)) / self.eps)
+        pace = self.factor_c / self.eps * _length(product(factor, product(inner, product(keys, query))))
+        return self.factor_c * mean, self.factor_c * product(factor, coupled), pace
 
 
 def _length(matrix: Array) -> Float[Array, ""]:

@@ -104,7 +104,7 @@ class ScaledClosure(Model):
         slope = self.drift(state, jnp.zeros((), state.log_size.dtype))
         return jnp.sqrt(jnp.sum(slope.shape**2)) + jnp.abs(slope.log_size)
 
-    def is_ripe(self, state: Scaled) -> Array | None:
+    def is_ripe(self, state: Scaled) -> Array:
         """Whether the fate is decided: grown by e^growth, shrunk by e^{-12}, or standing still."""
         change = state.log_size - self.log_start
         return (change > self.growth) | (change < TO_ZERO) | (self.residual(state) < self.still)

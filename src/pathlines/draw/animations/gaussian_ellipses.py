@@ -27,14 +27,14 @@ def _between(course: np.ndarray, frames: int) -> np.ndarray:
     "gaussian/ellipses",
     UNIFIED,
     "One-sigma ellipses of Gaussian token clouds over depth, softmax attention with the weights of the published "
-    "figures, from the round cloud and from a tilted one. Time runs like the logarithm of the scale-free depth; the "
+    "figures, from a round cloud and a flat upright one. Time runs like the logarithm of the scale-free depth; the "
     "scale of each panel follows its cloud, whose size is written beside it.",
-    quick={"examples": ["line", "two-lines", "both", "blow-up"], "frames": 60, "until": 30.0, "tilt": 0.8},
+    quick={"examples": ["line", "two-lines", "both", "blow-up"], "frames": 60, "until": 30.0, "flat": 0.95},
     full={"frames": 180},
 )
 def ellipses(s: Any) -> Reel:
     """One panel an example, two clouds a panel."""
-    starts = np.array([np.eye(2) / 2, [[0.5, s.tilt / 2], [s.tilt / 2, 0.5]]])
+    starts = np.array([np.eye(2) / 2, np.diag([1 - s.flat, 1 + s.flat]) / 2])
     figure, (panels,) = new_figure(1, len(s.examples), width=2.3, height=2.6)
     tracks, shown = [], []
     for axes, name in zip(panels, s.examples, strict=True):

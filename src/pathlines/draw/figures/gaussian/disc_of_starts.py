@@ -92,7 +92,7 @@ def blow_up_times(s: Any) -> Figure:
     found = fates(EXAMPLES["both"].model(), np.linalg.cholesky(starts), rtol=1e-6)
     seen = [np.nan if f.blow_up_time is None else f.blow_up_time for f in found]
     figure, (panels,) = new_figure(1, 2, width=3.7, height=3.0)
-    size = (146 / s.side) ** 2  # points² of one cell
+    size = (152 / s.side) ** 2  # points² of one cell, and a little more: no seams
     for axes, times, title in zip(panels, (exact, seen), ("V = I: every start", "convergence or blow-up"), strict=True):
         draw_disc(axes)
         known = np.isfinite(times)
