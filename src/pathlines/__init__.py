@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pathlines.foundation.compiler import avoid_wrong_fusions
 
 if TYPE_CHECKING:
+    from pathlines.attention import L2 as L2
+    from pathlines.attention import Affine as Affine
     from pathlines.attention import Hardmax as Hardmax
+    from pathlines.attention import Linear as Linear
+    from pathlines.attention import Sigmoid as Sigmoid
+    from pathlines.attention import Sinkhorn as Sinkhorn
     from pathlines.attention import Softmax as Softmax
     from pathlines.attention import Unnormalised as Unnormalised
     from pathlines.claim import CLAIMS as CLAIMS
@@ -73,7 +78,7 @@ __version__ = _version("pathlines")
 avoid_wrong_fusions()
 
 _ROOMS = {
-    "attention": ("Hardmax", "Softmax", "Unnormalised"),
+    "attention": ("L2", "Affine", "Hardmax", "Linear", "Sigmoid", "Sinkhorn", "Softmax", "Unnormalised"),
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
     "domain.circle_law": ("quiet_start",),

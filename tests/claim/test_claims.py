@@ -28,8 +28,8 @@ LONG = (
     }
     | {f"metastability/S{i}" for i in range(1, 8)}
     | {"advise/what-if"}
-    | {f"gaussian/{i}" for i in ("C01", "C01b", "C06", "C08", "C09", "C10", "C11", "C12", "C16", "T01", "ER-01")}
-    | {f"gaussian/C{i}" for i in (18, 19, 20, 21, 22, 23)}
+    | {"gaussian/C01b", "gaussian/T01", "gaussian/ER-01"}
+    | {f"gaussian/C{i:02d}" for i in (1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 15, 16, 18, 19, 20, 21, 22, 23, 26, 27)}
 )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.foundation.papers import PERSPECTIVE, Paper
 
 
 @ATTENTIONS.add("hardmax")
@@ -15,11 +18,19 @@ class Hardmax(Attention):
     Scores within a few rounding errors of the row maximum count as tied.
     """
 
+    normalised: ClassVar[bool] = True
+    label: ClassVar[str] = "Hard-max attention"
+    formula: ClassVar[str] = "κ(x,·) uniform on argmax_y ⟨Qx,Ky⟩"
+    sees: ClassVar[str] = "Leaders and followers: everyone listens to the token with the largest score."
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
+
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
         """``log_scale`` is the row maximum; hard-max has no energy identity that would use it."""
-        top = jnp.max(scores, axis=-1, keepdims=True)
-        slack = 8 * jnp.finfo(scores.dtype).eps * jnp.max(jnp.abs(scores), axis=-1, keepdims=True)
-        raw = jnp.where(scores >= top - slack, masses, 0.0)
+        heard = jnp.where(masses > 0, scores, -jnp.inf)
+        top = jnp.max(heard, axis=-1, keepdims=True)
+        sizes = jnp.where(jnp.isfinite(heard), jnp.abs(heard), 0.0)
+        slack = 8 * jnp.finfo(scores.dtype).eps * jnp.max(sizes, axis=-1, keepdims=True)
+        raw = jnp.where(heard >= top - slack, masses, 0.0)
         return raw / jnp.sum(raw, axis=-1, keepdims=True), top[..., 0]

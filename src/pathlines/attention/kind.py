@@ -3,32 +3,88 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
+
+Attended = tuple[Float[Array, "n d"], Float[Array, " n"]]
+Lifted = tuple[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"]]
+Sums = Callable[[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"], Float[Array, " m"]], Attended]
+"""(queries, keys, values, masses) → (Σ_j m_j e^{s_ij} v_j / Z_i, ln Z_i), Z_i = Σ_j m_j e^{s_ij}, by the kernels."""
 
 
 class Attention(eqx.Module):
-    """From scores s_ij and token masses m_j (summing to one) to weights a_ij.
+    """From scores s_ij and token masses m_j (summing to one) to weights a_ij, so that token i hears Σ_j a_ij v_j.
 
-    A kind is the normalisation alone; scores, masks and summation live elsewhere, so a new one is a few lines.
+    A kind is the normalisation alone; scores, masks and summation live elsewhere, so a new one is a class with
+    ``normalise``, registered. The rest is for kinds that have more to say: ``lift`` where scores are not <q_i, k_j>
+    (the ``core`` kind then weighs the lifted vectors), ``direct`` where there is a cheaper sum than that over pairs,
+    ``fused`` where the native kernel serves, ``caution`` where a start may cost more than one expects.
+
+    ``normalised`` kinds have rows that sum to one, over a prefix too; ``conservative`` ones climb the energy E_β when
+    V = Q^T K is symmetric; ``unmaskable`` says why there is no causal form. ``label``, ``formula``, ``sees`` and
+    ``papers`` describe the kind to people.
     """
+
+    normalised: ClassVar[bool] = False
+    conservative: ClassVar[bool] = False
+    unmaskable: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    sees: ClassVar[str] = ""
+    papers: ClassVar[tuple[Paper, ...]] = ()
 
     @abstractmethod
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
-        """Return (a, log_scale) with a_ij = m_j exp(s_ij - log_scale_i).
+        """Return (a, log_scale), a_ij = m_j exp(s_ij - log_scale_i) for the exponential kinds; s_ij = -∞ is masked.
 
         ``log_scale`` is what the energy identities weigh |dx_i/dt|² with: log of the partition function for softmax,
-        a constant for unnormalised attention.
+        a constant for unnormalised attention, zero for kinds that are not exponential.
         """
 
     @property
     def fused(self) -> tuple[bool, Array] | None:
         """(normalised?, shift) when weights are m_j e^{s_ij - c_i} with c_i = ln Σ m_j e^{s_ij}, or c_i = shift."""
+        return None
+
+    @property
+    def core(self) -> Attention:
+        """The kind that weighs the lifted vectors."""
+        return self
+
+    def lift(
+        self,
+        queries: Float[Array, "n p"],
+        keys: Float[Array, "m p"],
+        values: Float[Array, "m d"],
+        masses: Float[Array, " m"],
+        beta: Float[Array, ""] | float,
+        sums: Sums,
+    ) -> Lifted:
+        """(queries, keys, values) whose inner products are the scores, β times those of the kind."""
+        return beta * queries, keys, values
+
+    def caution(self, paired: Callable[[], tuple[np.ndarray, np.ndarray]]) -> str:
+        """What a user should know before a run from tokens with these (β queries, keys); nothing for most kinds."""
+        return ""
+
+    def direct(
+        self,
+        queries: Float[Array, "n p"],
+        keys: Float[Array, "m p"],
+        values: Float[Array, "m d"],
+        masses: Float[Array, " m"],
+        causal: bool,
+    ) -> Attended | None:
+        """(A, log_scale) without a sum over pairs, for kinds that have one."""
         return None
 
 

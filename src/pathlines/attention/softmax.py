@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
 @ATTENTIONS.add("softmax")
 class Softmax(Attention):
     """a_ij = m_j e^{s_ij} / Z_i, Z_i = Σ_k m_k e^{s_ik}; rows sum to one, the self term j = i is included."""
+
+    normalised: ClassVar[bool] = True
+    conservative: ClassVar[bool] = True
+    label: ClassVar[str] = "Softmax attention"
+    formula: ClassVar[str] = "κ = e^{β⟨Qx,Ky⟩} / ∫ e^{β⟨Qx,Kz⟩} dμ(z)"
+    sees: ClassVar[str] = "Clusters on the sphere; in R^d the cloud flattens, collapses or grows as V and A decide."
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE, UNIFIED)
 
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]

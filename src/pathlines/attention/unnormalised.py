@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
 @ATTENTIONS.add("unnormalised")
@@ -15,6 +18,12 @@ class Unnormalised(Attention):
     ``shift = 0`` is the kernel e^{β<x,y>} as printed; ``shift = β`` is the scaled kernel e^{β(<x,y>-1)}, which never
     overflows and runs e^β times slower: t_scaled = e^β t_printed.
     """
+
+    conservative: ClassVar[bool] = True
+    label: ClassVar[str] = "Unnormalised attention"
+    formula: ClassVar[str] = "κ = e^{β⟨Qx,Ky⟩}"
+    sees: ClassVar[str] = "As softmax, with a pace that grows with the scores; in R^d it may blow up with one token."
+    papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE, UNIFIED)
 
     shift: Array = 0.0  # type: ignore[assignment]
 

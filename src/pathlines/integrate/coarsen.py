@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pathlines.attention import Hardmax, Unnormalised
+from pathlines.attention import Unnormalised
 from pathlines.foundation.errors import ArgumentError, finite_number, require
 from pathlines.integrate.cluster_flow import cluster_flow, merging_gap
 from pathlines.integrate.cluster_pulls import energy_of, pulls
@@ -169,7 +169,7 @@ def _continued(
 def _kind(model: Any) -> str:
     """ "sa" or "usa" for the models that clusters can continue."""
     plain = isinstance(model, SelfAttention) and model.identity == "identity" and model.on_sphere
-    if not plain or isinstance(model.attention, Hardmax) or float(model.weights.value_sign) != 1:
+    if not plain or float(model.weights.value_sign) != 1:
         raise ArgumentError(
             "Argument `model` must be SA or USA on the sphere with Q = K = V = I, but is another model."
         )

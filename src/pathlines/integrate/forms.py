@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.attention import Hardmax, Unnormalised
+from pathlines.attention import Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, spectral_obstacle
@@ -80,7 +80,7 @@ def _plain(model: Model) -> str | None:
     """Why the model is not SA or USA with Q = K = V = I on the sphere."""
     if not isinstance(model, SelfAttention):
         return f"{type(model).__name__} is not plain self-attention"
-    if model.identity != "identity" or float(model.weights.value_sign) != 1 or isinstance(model.attention, Hardmax):
+    if model.identity != "identity" or float(model.weights.value_sign) != 1:
         return "it needs softmax or unnormalised attention with Q = K = V = I on the sphere"
     return None
 

@@ -69,10 +69,15 @@ class Staircase(msgspec.Struct, frozen=True):
         return self.positions[-1]
 
     def energy_at(self, log_times: Any) -> np.ndarray:
-        """E at given ln t, a monotone cubic between the solver's steps; the last value beyond the last merger."""
+        """E at given ln t, a monotone cubic between the solver's steps; the last value beyond the last merger.
+
+        Clusters that do not move, such as antipodes, keep the energy of their start.
+        """
         known = np.isfinite(self.log_time)
         _, last = np.unique(self.log_time[known][::-1], return_index=True)  # of a merger's two heights the later
         log_t, heights = (column[known][::-1][last] for column in (self.log_time, self.energy))
+        if len(log_t) < 2:
+            return np.full(np.shape(log_times), float(self.energy[-1]))
         return PchipInterpolator(log_t, heights)(np.clip(np.asarray(log_times, float), log_t[0], log_t[-1]))
 
     def dataset(self) -> xr.Dataset:

@@ -12,7 +12,7 @@ from pathlines.attention import Attention, Hardmax, Softmax
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
-from pathlines.kernels import attend
+from pathlines.kernels import attend, attention_weights
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.weights.heads import check_heads, stacked
 
@@ -75,7 +75,7 @@ class FrozenExponentAttention(Model):
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """P."""
         query, key = self._queries_keys(state)
-        return self.attention.normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
+        return attention_weights(self.attention, query, key, self.normalised_masses(state.shape[0], state.dtype))
 
 
 def _build(d: int = 2, beta: float = 10.0) -> FrozenExponentAttention:

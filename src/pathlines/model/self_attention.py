@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -10,18 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Attention, Hardmax, Softmax, Unnormalised
+from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, require
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
-from pathlines.kernels import attend
+from pathlines.kernels import attend, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation
 from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
 from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
+from pathlines.model.mask import Mask
 from pathlines.model.perceptron import Perceptron
 from pathlines.model.summation import SpectralSum, least_partition, reduction_of
-from pathlines.weights import Fixed, Identity, Weights
+from pathlines.model.value_symmetry import energy_identity, symmetric_value
+from pathlines.weights import Identity, Weights
 
 LARGEST_GRAM = MANY_TOKENS
 START: Any = np.zeros(())
@@ -35,8 +38,11 @@ class SelfAttention(Model):
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
 
     Symbols. β ≥ 0 multiplies the score (the usual 1/√d and the norms of Q, K are inside it); softmax is over j and
-    includes j = i; ``attention=Unnormalised()`` replaces the partition function by n (USA). On ``space="euclidean"``
-    the projection P is dropped. ``multiplicities`` w_j stand for w_j coincident tokens (scores get + ln w_j), exactly.
+    includes j = i; ``attention=Unnormalised()`` replaces the partition function by n (USA), and any other kind of
+    ``ATTENTIONS`` (or its name) stands in the same place, with β times its scores. On ``space="euclidean"`` the
+    projection P is dropped. ``multiplicities`` w_j stand for w_j coincident tokens (scores get + ln w_j), exactly; a
+    token with w_j = 0 listens and is not heard (at the end of the list it costs a row and no column).
+    ``causal=True`` lets token i see j ≤ i, ``causal=positions`` those with s_j ≤ s_i (``Mask``).
 
     You will see tokens gather: for Q = K = V = I every generic start ends in one point, after plateaus with several
     clusters that last longer the larger β is. V = -I spreads them. Antipodal pairs are stationary for every β, so
@@ -60,21 +66,27 @@ class SelfAttention(Model):
     symmetric_value: bool = eqx.field(static=True)
     summation: str = eqx.field(static=True)
     fast: SpectralSum | None
+    mask: Mask
+    heard: int | None = eqx.field(static=True)
 
     def __init__(
         self,
         beta: float,
         *,
-        attention: Attention | None = None,
+        attention: Attention | str | None = None,
         weights: Weights | None = None,
         perceptron: Perceptron | None = None,
         multiplicities: Any = None,
         space: str = "sphere",
         summation: str = "auto",
+        causal: Any = False,
+        prefix: str = "sum",
     ) -> None:
         beta = finite_number("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
-        self.attention = Softmax() if attention is None else attention
+        kind = Softmax() if attention is None else attention
+        self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
+        self.mask = Mask(self.attention, causal, prefix)
         if isinstance(self.attention, Unnormalised) and beta - float(self.attention.shift) > 700:
             raise ArgumentError(
                 f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
@@ -85,12 +97,15 @@ class SelfAttention(Model):
         self.perceptron = perceptron
         if multiplicities is not None:
             multiplicities = finite_array("multiplicities", multiplicities, ("n",))
-            require(bool((multiplicities > 0).all()), "multiplicities", "be positive", multiplicities)
+            fine = bool((multiplicities >= 0).all() and multiplicities.sum() > 0)
+            require(fine, "multiplicities", "be at least 0, with a positive sum", multiplicities)
         self.multiplicities = None if multiplicities is None else jnp.asarray(multiplicities, float)
+        whole = multiplicities is None or self.mask.causal
+        self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1
         self.space = space
-        self.identity, top = _energy_identity(self.weights, perceptron, space)
+        self.identity, top = _energy_identity(self)
         self.top = jnp.asarray(top)
-        self.symmetric_value = _symmetric_value(self.weights)
+        self.symmetric_value = symmetric_value(self.weights)
         require(summation in SUMMATIONS, "summation", f"be one of {', '.join(SUMMATIONS)}", summation)
         self.summation, self.fast = summation, None
 
@@ -127,6 +142,13 @@ class SelfAttention(Model):
             raise ArgumentError(
                 f"Argument `multiplicities` must have one entry a token ({n}), not {self.multiplicities.shape}."
             )
+        self.mask.check(n, self.multiplicities)
+        if array.ndim == 2 and (text := self.attention.caution(lambda: self._scaled_pairs(array))):
+            warnings.warn(text, PathlinesWarning, stacklevel=4)
+
+    def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        query, key = self.paired(jnp.asarray(tokens), START)
+        return np.asarray(self.beta * query), np.asarray(key)
 
     def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The state is the tokens."""
@@ -148,30 +170,39 @@ class SelfAttention(Model):
             out, log_scale = self.fast.attend(self.attention, x, self.beta, masses)
             out = self.weights.value_sign * out
         elif heads is None:
-            out, log_scale = attend(self.attention, self.beta * x, x, x, masses)
+            out, log_scale = self._summed(x, x, x, masses)
             out = self.weights.value_sign * out
         else:
             query = x if heads.query is None else jnp.einsum("hpd,nd->hnp", heads.query, x)
             key = x if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, x)
             value = jnp.einsum("hed,nd->hne", heads.value, x)
             axes = (0 if heads.query is not None else None, 0 if heads.key is not None else None, 0)
-            one = lambda q, k, v: attend(self.attention, self.beta * q, k, v, masses)  # noqa: E731
+            one = lambda q, k, v: self._summed(q, k, v, masses)  # noqa: E731
             outs, scales = jax.vmap(one, in_axes=axes)(query, key, value)
             out, log_scale = jnp.sum(outs, axis=0), scales[0]
         if self.perceptron is not None:
             out = out + self.perceptron(x)
         return out, log_scale
 
+    def _summed(self, query: Array, key: Array, value: Array, masses: Array) -> tuple[Array, Array]:
+        key, value, masses = (rows[: self.heard] for rows in (key, value, masses))
+        out, log_scale = attend(
+            self.attention, query, key, value, masses, self.mask.causal, beta=self.beta, last=self.mask.last
+        )
+        return self.mask.scaled(self.attention, out, masses), log_scale
+
     def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """With the cheapest sums whose relative error is below ``relative``."""
-        reduction = reduction_of(self.weights) if self.space == "sphere" else None
+        core, causal = self.attention.core, self.mask.causal
+        plain = self.space == "sphere" and core is self.attention and not causal
+        reduction = reduction_of(self.weights) if plain else None
         beta = float(self.beta) * (1.0 if reduction is None else reduction.scale)
         heads = self.weights.at(START)
         count = 1 if heads is None else heads.value.shape[0]
         aligned = 1.0 if reduction is None else reduction.alignment
         least = least_partition(n, beta, self.multiplicities, aligned)
         unit = reduction is not None
-        sums = Sums(self.attention, n, d, beta, jnp.dtype(dtype).name, unit, False, count, relative, least)
+        sums = Sums(core, n, d, beta, jnp.dtype(dtype).name, unit, causal, count, relative, least)
         choice = choose_summation(sums, self.summation)
         if choice.method != "spectral":
             return self, choice
@@ -189,14 +220,17 @@ class SelfAttention(Model):
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""
-        return self.attention.normalise(self.beta * self._pairings(state, t), self.normalised_masses(*_like(state)))[0]
+        masses, mask = self.normalised_masses(*_like(state)), self.mask
+        return attention_weights(
+            self.attention, *self.paired(state, t), masses, mask.causal, beta=self.beta, last=mask.last
+        )
 
-    def _pairings(self, x: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
-        """<Q x_i, K x_j> of the first head: the scores before β, which the energy needs also at β = 0."""
+    def paired(self, x: Float[Array, "n d"], t: Array) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
+        """(Q x, K x) of the first head."""
         heads = self.weights.at(t)
         query = x if heads is None or heads.query is None else x @ heads.query[0].T
         key = x if heads is None or heads.key is None else x @ heads.key[0].T
-        return query @ key.T
+        return query, key
 
     def energy_deficit(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
         """F = e^{-β}(E_β - E_max) = Σ_ij m_i m_j (e^{-βu_ij} - 1)/(2β), E_β = Σ m_i m_j e^{β<x_i,x_j>}/(2β).
@@ -209,14 +243,18 @@ class SelfAttention(Model):
         if state.shape[0] > MANY_TOKENS:
             return self._energy_by_sums(state, t, masses)
         if self.identity in ("matched", "opposed"):
-            deficits = self.top - self._pairings(state, t)
+            query, key = self.paired(state, t)
+            deficits = self.top - query @ key.T  # before β, so that β = 0 has an energy too
         else:
             deficits = self.deficits(state, t)
         return masses @ pair_energy(deficits, self.beta) @ masses / 2
 
     def _energy_by_sums(self, x: Float[Array, "n d"], t: Array, masses: Float[Array, " n"]) -> Float[Array, ""]:
         """F = (Σ_i m_i Z_i e^{-β} - 1)/(2β) without the n × n pairs; near collapse its digits are absolute."""
-        log_partition = eqx.tree_at(lambda m: m.attention, self, Softmax()).attend(x, t)[1]
+        if self.mask.causal:  # the energy is that of all pairs
+            log_partition = attend(Softmax(), *self.paired(x, t), x, masses, beta=self.beta)[1]
+        else:
+            log_partition = eqx.tree_at(lambda m: m.attention, self, Softmax()).attend(x, t)[1]
         mean = masses @ x
         flat = (jnp.sum(mean * mean) - 1) / 2
         safe = jnp.where(self.beta > 0, self.beta, 1.0)
@@ -238,7 +276,7 @@ class SelfAttention(Model):
 
         Only if the run will go below u = 10⁻¹⁶, where differences of coordinates have eight digits left.
         """
-        plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
+        plain = self.identity == "identity"
         if not plain or state.shape[0] > LARGEST_GRAM or float(self.weights.value_sign) != 1:
             return None
         unnormalised = isinstance(self.attention, Unnormalised)
@@ -256,15 +294,12 @@ class SelfAttention(Model):
 
     def is_ripe(self, state: Float[Array, "n d"]) -> Array | None:
         """All tokens within 10⁻³ of each other, for SA and USA with Q = K = V = I and few enough tokens for pairs."""
-        plain = self.identity == "identity" and not isinstance(self.attention, Hardmax)
-        if not plain or state.shape[0] > LARGEST_GRAM:
+        if self.identity != "identity" or state.shape[0] > LARGEST_GRAM:
             return None
         return (jnp.max(self.deficits(state, jnp.zeros(()))) <= RIPE_DEFICIT) & (self.weights.value_sign == 1)
 
     def energy_identity(self) -> str:
-        """The identity needs V = ±Q^T K symmetric, one head, no perceptron and a smooth attention kind."""
-        if isinstance(self.attention, Hardmax):
-            return "hard-max attention is not a gradient of E_β"
+        """The identity needs V = ±Q^T K symmetric, one head, no perceptron, no mask and an exponential kind."""
         return "holds" if self.identity in ("identity", "matched", "opposed") else self.identity
 
 
@@ -272,38 +307,18 @@ def _like(state: Array) -> tuple[int, Any]:
     return state.shape[0], state.dtype
 
 
-def _symmetric_value(weights: Weights) -> bool:
-    """Whether V is one symmetric matrix at every depth (a matrix that is being traced is not known to be)."""
-    if not isinstance(weights, Fixed):
-        return isinstance(weights, Identity)
-    value = weights.value
-    if value.shape[0] != 1 or isinstance(value, jax.core.Tracer):
-        return False
-    matrix = np.asarray(value[0])
-    return bool(np.abs(matrix - matrix.T).max() <= 1e-12 * max(1.0, float(np.abs(matrix).max())))
-
-
-def _energy_identity(weights: Weights, perceptron: Perceptron | None, space: str) -> tuple[str, float]:
-    """Whether E_β is monotone along the flow, and the norm |Q^T K| of its exponent.
-
-    "identity" (Q = K = I, V = v I), "matched" (V = Q^T K = V^T), "opposed" (V = -Q^T K = V^T), else the reason why not.
-    """
-    if space != "sphere":
+def _energy_identity(model: SelfAttention) -> tuple[str, float]:
+    """``energy_identity`` of the weights, or the reason why kind, mask, space or perceptron rule it out."""
+    if not model.attention.conservative:
+        name = model.attention.label or type(model.attention).__name__
+        return f"{name.lower()} is not a gradient of E_β", 1.0
+    if model.mask.causal:
+        return "masked attention is not a gradient of E_β", 1.0
+    if model.space != "sphere":
         return "no energy in R^d", 1.0
-    if perceptron is not None:
+    if model.perceptron is not None:
         return "the perceptron does work that E_β does not contain", 1.0
-    if isinstance(weights, Identity):
-        return "identity", 1.0
-    if isinstance(weights, Fixed) and weights.value.shape[0] == 1 and not isinstance(weights.value, jax.core.Tracer):
-        d = weights.value.shape[-1]
-        query, key = (np.eye(d) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
-        score, value = query.T @ key, np.asarray(weights.value[0])
-        slack = 1e-12 * max(1.0, float(np.abs(value).max()))
-        if np.abs(value - value.T).max() < slack:
-            for name, sign in (("matched", 1), ("opposed", -1)):
-                if np.abs(score - sign * value).max() < slack:
-                    return name, float(np.linalg.norm(score, 2))
-    return "V and ±Q^T K are not one symmetric matrix, so E_β need not be monotone", 1.0
+    return energy_identity(model.weights)
 
 
 def _build(kind: Attention | None) -> Any:

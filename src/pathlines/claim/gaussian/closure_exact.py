@@ -14,8 +14,8 @@ import numpy as np
 from pathlines.attention import ATTENTIONS
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
-from pathlines.claim.gaussian.token_cloud import hermite_cloud
 from pathlines.claim.tolerance import absolute
+from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
 from pathlines.integrate.run import Run
@@ -49,9 +49,10 @@ def _closure(s: Any, case: str) -> Run:
 
 def _particles(s: Any, case: str) -> Run:
     kind, value, query, key = _weights(s, case)
-    tokens, masses = hermite_cloud(s.mean, s.covariance, s.nodes, s.drop)
+    tokens, masses = gauss_hermite(s.mean, s.covariance, s.nodes, s.drop)
     weights = Fixed(np.asarray(value), np.asarray(query), np.asarray(key))
-    model = SelfAttention(1.0, attention=ATTENTIONS[kind](), weights=weights, multiplicities=masses, space="euclidean")
+    attention = ATTENTIONS[kind](**_options(s, kind))
+    model = SelfAttention(1.0, attention=attention, weights=weights, multiplicities=masses, space="euclidean")
     record = ("cloud_mean", "covariance")
     return flow(model, tokens, times=[s.until], record=record, method="rk4", step=s.step)
 
@@ -114,8 +115,8 @@ _SETTING = {
     "nodes": 20,
     "drop": 1e-22,
     "step": 0.05,
-    "closures": ["softmax-2", "l2", "sinkhorn", "linear"],
-    "particles": ["softmax-2"],
+    "closures": ["softmax-2", "l2", "sinkhorn"],
+    "particles": ["softmax-2", "l2"],
 }
 
 claim(
@@ -124,11 +125,12 @@ claim(
     "Gaussian clouds stay Gaussian",
     "Under softmax (any heads), l2, Sinkhorn and linear attention a Gaussian cloud stays Gaussian, and its mean and "
     "covariance solve α′ = c + Bα, Σ′ = BΣ + ΣBᵀ with the field Γ(x) = c + Bx of the cloud itself.",
-    models=("gaussian-softmax", "gaussian-l2", "gaussian-sinkhorn", "gaussian-linear", "gaussian-affine", "sa"),
+    models=(*(f"gaussian-{k}" for k in ("softmax", "l2", "sinkhorn", "linear", "affine")), "sa", "l2", "sinkhorn"),
     quick=_SETTING,
     full={
         "closures": ["softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"],
-        "particles": ["softmax", "softmax-2"],
+        "particles": ["softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"],
+        "step": 0.025,
     },
     within={
         "closures": absolute(1e-9, "factor form against covariance form, solvers at 1e-12"),
@@ -137,7 +139,6 @@ claim(
     simulate=simulate,
     predict=predict,
     axes=Axes("entries of α(1) and Σ(1)", "value"),
-    note="Tokens of further kinds take part as soon as these are registered: --set particles='[\"l2\"]'.",
 )
 
 
@@ -146,7 +147,7 @@ claim(
 
 def simulate_rate(s: Any) -> Evidence:
     """dΣ/dt of the tokens of the cloud under softmax attention, from their velocities."""
-    tokens, masses = hermite_cloud(s.mean, s.covariance, s.nodes, s.drop)
+    tokens, masses = gauss_hermite(s.mean, s.covariance, s.nodes, s.drop)
     weights = Fixed(np.asarray(s.V), np.asarray(s.A), np.eye(len(s.V)))
     model = SelfAttention(1.0, weights=weights, multiplicities=masses, space="euclidean")
     velocity = np.asarray(model.drift(jnp.asarray(tokens), jnp.zeros(())))

@@ -14,8 +14,8 @@ from scipy.special import logsumexp
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE
-from pathlines.claim.gaussian.token_cloud import hermite_cloud
 from pathlines.claim.tolerance import absolute, at_most, relative
+from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.moments import head, moments
@@ -91,7 +91,7 @@ claim(
 
 def _value(covariance: np.ndarray, s: Any) -> float:
     """F = -∫(f + g)dμ by Sinkhorn on Gauss-Hermite nodes."""
-    x, mass = hermite_cloud(np.zeros(len(covariance)), covariance, s.nodes, 1e-20)
+    x, mass = gauss_hermite(np.zeros(len(covariance)), covariance, s.nodes, 1e-20)
     f, g, _ = _iterate(x @ np.asarray(s.A).T @ x.T / s.eps, np.log(mass), s.iterations)
     return float(-mass @ (f + g))
 

@@ -1,0 +1,73 @@
+"""Linear attention: scores are weights."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from pathlines.attention.kind import ATTENTIONS, Attended, Attention
+from pathlines.foundation.papers import UNIFIED, Paper
+
+BLOCK = 64
+"""Rows between two looks at the running sums of causal attention."""
+
+
+@ATTENTIONS.add("linear")
+class Linear(Attention):
+    """a_ij = m_j s_ij, so that A_i = M q_i with M = Σ_j m_j v_j k_jᵀ: O(n p d), never a sum over pairs.
+
+    A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. The velocity is linear in the token,
+    so mean and covariance of *any* cloud solve a closed equation; one token may reach infinity in finite time.
+    """
+
+    label: ClassVar[str] = "Linear attention"
+    formula: ClassVar[str] = "κ = β⟨Qx,Ky⟩"
+    sees: ClassVar[str] = "The covariance of softmax for centred Gaussians; may blow up even with one token."
+    papers: ClassVar[tuple[Paper, ...]] = (UNIFIED,)
+    offset: ClassVar[float] = 0.0
+
+    def normalise(
+        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        """No row coupling."""
+        return masses * (self.offset + scores), jnp.zeros(scores.shape[:-1], scores.dtype)
+
+    def direct(
+        self,
+        queries: Float[Array, "n p"],
+        keys: Float[Array, "m p"],
+        values: Float[Array, "m d"],
+        masses: Float[Array, " m"],
+        causal: bool,
+    ) -> Attended | None:
+        """M q_i; causal rows use running sums, O(n(pd + 64(p + d)))."""
+        weighted = masses[:, None] * values
+        if not causal:
+            out = queries @ (keys.T @ weighted) + self.offset * jnp.sum(weighted, axis=0)
+        else:
+            out = _prefixes(queries, keys, weighted, self.offset)
+        return out, jnp.zeros(queries.shape[0], out.dtype)
+
+
+def _prefixes(
+    queries: Float[Array, "n p"], keys: Float[Array, "n p"], weighted: Float[Array, "n d"], offset: float
+) -> Float[Array, "n d"]:
+    """Σ_{j≤i} (offset + <q_i, k_j>) m_j v_j: within blocks over pairs, between them through the sums so far."""
+    n = queries.shape[0]
+    size = min(n, BLOCK)
+    cut = lambda rows: jnp.pad(rows, ((0, -n % size), (0, 0))).reshape(-1, size, rows.shape[1])  # noqa: E731
+
+    def block(so_far: tuple[Array, Array], here: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
+        q, k, v = here
+        outer, total = so_far
+        out = q @ outer + offset * total + jnp.tril(offset + q @ k.T) @ v
+        return (outer + k.T @ v, total + jnp.sum(v, axis=0)), out
+
+    dtype = jnp.result_type(queries, keys, weighted)
+    p, d = keys.shape[1], weighted.shape[1]
+    start = (jnp.zeros((p, d), dtype), jnp.zeros(d, dtype))
+    _, out = jax.lax.scan(block, start, (cut(queries), cut(keys), cut(weighted)))
+    return out.reshape(-1, d)[:n]

@@ -1,0 +1,184 @@
+"""Distances between laws of tokens: exact where that is affordable, and saying so where it is not.
+
+    W_p(μ, ν)^p = min over couplings of E|X - Y|^p.
+
+Between two samples of one law W_p does not vanish: the rate of ``sampling_rate`` is a floor to compare any estimate
+with. Where copies of the same points can be driven by the mean field, ``coupling_error`` has no such floor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from pathlines.domain.quadrature import covariance_factor
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+
+LARGEST_ASSIGNMENT = 2000
+"""Points up to which an optimal assignment, O(n³), is computed."""
+
+
+class Distance(msgspec.Struct, frozen=True):
+    """A distance, the method that found it ("sorted", "assignment", "sliced, …"), whether it is exact, and the rate at
+    which the distance of two samples of one law would vanish (without its constant).
+    """
+
+    value: float
+    method: str
+    exact: bool
+    sampling_rate: float
+
+
+def bures(one: Any, other: Any) -> float:
+    """W_2 of centred Gaussians with covariances Σ = LLᵀ given by *factors* L (d × r, any r).
+
+    B² = |L_1|² + |L_2|² - 2|L_1ᵀL_2|_*, the nuclear norm in place of matrix roots: singular covariances are no case.
+    """
+    a, b = (np.atleast_2d(finite_array(n, x)).astype(float) for n, x in (("one", one), ("other", other)))
+    require(len(a) == len(b), "other", f"have {len(a)} rows", b)
+    nuclear = float(np.linalg.svd(a.T @ b, compute_uv=False).sum())
+    return float(np.sqrt(max(0.0, np.sum(a * a) + np.sum(b * b) - 2 * nuclear)))
+
+
+def gaussian_distance(mean: Any, covariance: Any, other_mean: Any, other_covariance: Any) -> float:
+    """W_2 of N(m_1, Σ_1) and N(m_2, Σ_2): √(|m_1 - m_2|² + B²)."""
+    a, b = (np.atleast_1d(finite_array(n, x)).astype(float) for n, x in (("mean", mean), ("other_mean", other_mean)))
+    require(len(a) == len(b), "other_mean", f"have {len(a)} entries", b)
+    factors = (
+        covariance_factor(n, c, len(a)) for n, c in (("covariance", covariance), ("other_covariance", other_covariance))
+    )
+    return float(np.hypot(np.linalg.norm(a - b), bures(*factors)))
+
+
+def gelbrich(tokens: Any, mean: Any, covariance: Any, masses: Any = None) -> float:
+    """A lower bound of W_2(μ, N(mean, covariance)): the distance of the Gaussian with the moments of μ. O(nd² + d³)."""
+    x = finite_array("tokens", tokens, ("n", "d")).astype(float)
+    m = _masses(masses, len(x))
+    centre = m @ x
+    factor = ((x - centre) * np.sqrt(m)[:, None]).T
+    other = finite_array("mean", mean, (x.shape[1],)).astype(float)
+    sigma = covariance_factor("covariance", covariance, x.shape[1])
+    return float(np.hypot(np.linalg.norm(centre - other), bures(factor, sigma)))
+
+
+def line_to_gaussian(points: Any, mean: float = 0.0, deviation: float = 1.0, p: int = 1, masses: Any = None) -> float:
+    """W_1 or W_2 of points on a line and N(mean, deviation²), exactly, in O(n log n).
+
+    Points take the quantiles of their cells [u_{i-1}, u_i]; ∫z du = φ(z_a) - φ(z_b) and ∫z² du = u_b - u_a -
+    z_bφ_b + z_aφ_a over a cell, z = Φ^{-1}(u); for W_1 each cell is split where the quantile passes the point.
+    """
+    require(p in (1, 2), "p", "be 1 or 2", p)
+    sigma = finite_number("deviation", deviation, 0.0, open_low=True)
+    x = (finite_array("points", points, ("n",)).astype(float) - finite_number("mean", mean)) / sigma
+    order = np.argsort(x)
+    x, m = x[order], _masses(masses, len(x))[order]
+    x, m = x[m > 0], m[m > 0]
+    u = np.concatenate([[0.0], np.cumsum(m)[:-1], [1.0]])
+    a, b = u[:-1], u[1:]
+    if p == 2:
+        squares = m * x * x - 2 * x * _first(a, b) + _second(a, b)
+        return sigma * float(np.sqrt(max(0.0, squares.sum())))
+    cut = np.clip(ndtr(x), a, b)
+    below = x * (cut - a) - _first(a, cut)
+    above = _first(cut, b) - x * (b - cut)
+    return sigma * float(np.sum(below + above))
+
+
+def cloud_distance(one: Any, other: Any, p: int = 2, directions: int = 256, seed: int = 0) -> Distance:
+    """W_p of two clouds of equally many tokens of equal mass: sorted for d = 1, assigned up to n = 2000, else sliced.
+
+    Sliced W_p averages W_p^p over ``directions`` random projections: it is smaller than W_p, by about √d.
+    """
+    x, y = _clouds(one, other)
+    p, (n, d) = positive_integer("p", p), x.shape
+    rate = sampling_rate(n, d, p)
+    if d == 1:
+        return Distance(_sorted(x[:, 0], y[:, 0], p), "sorted", True, rate)
+    if n <= LARGEST_ASSIGNMENT:
+        from scipy.optimize import linear_sum_assignment
+        from scipy.spatial.distance import cdist
+
+        costs = cdist(x, y, "sqeuclidean") ** (p / 2)
+        rows, columns = linear_sum_assignment(costs)
+        return Distance(float(np.mean(costs[rows, columns]) ** (1 / p)), "assignment", True, rate)
+    ways = np.random.default_rng(seed).standard_normal((positive_integer("directions", directions), d))
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    values = [_sorted(x @ way, y @ way, p) ** p for way in ways]
+    name = f"sliced, {directions} directions, seed {seed} (n > {LARGEST_ASSIGNMENT})"
+    return Distance(float(np.mean(values) ** (1 / p)), name, False, rate)
+
+
+def conditional_distance(positions: Any, one: Any, other: Any, p: int = 2) -> float:
+    """d_p = (∫ W_p(μ^s, ν^s)^p dθ(s))^{1/p} of masked states with the same positions s (token i of both has s_i).
+
+    Distinct positions compare token with token: (n^{-1} Σ_i |x_i - y_i|^p)^{1/p}. States with other positions are
+    infinitely far. How Smooth Is Attention?, arXiv:2312.14820.
+    """
+    x, y = _clouds(one, other)
+    places = finite_array("positions", positions, (len(x),))
+    total = 0.0
+    for place in np.unique(places):
+        here = places == place
+        total += here.sum() / len(x) * cloud_distance(x[here], y[here], p).value ** p
+    return float(total ** (1 / p))
+
+
+def coupling_error(one: Any, other: Any, masses: Any = None) -> float:
+    """C = (Σ_i m_i |x_i - y_i|²)^{1/2} ≥ W_2: the error of n tokens against copies that the mean field drives."""
+    x, y = _clouds(one, other)
+    return float(np.sqrt(_masses(masses, len(x)) @ np.sum((x - y) ** 2, axis=1)))
+
+
+def sampling_rate(n: int, d: int, p: int) -> float:
+    """How E W_p of n samples and their law decays, without its constant: Gaussian tails for p = 2, d ≤ 2.
+
+    W_1: n^{-1/2}, √(ln n/n), n^{-1/d} for d = 1, 2, ≥ 3; W_2: √(ln ln n/n), ln n/√n, n^{-1/d}.
+    """
+    n = max(3, positive_integer("n", n))
+    if d >= 3:
+        return float(n ** (-1 / d))
+    log = np.log(n)
+    factor = {(1, 1): 1.0, (2, 1): np.sqrt(log), (1, 2): np.sqrt(np.log(log)), (2, 2): log}[(d, min(p, 2))]
+    return float(factor / np.sqrt(n))
+
+
+def _sorted(x: np.ndarray, y: np.ndarray, p: int) -> float:
+    return float(np.mean(np.abs(np.sort(x) - np.sort(y)) ** p) ** (1 / p))
+
+
+def _quantiles(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(z, φ(z)) at z = Φ^{-1}(u); (0, 0) at u = 0 and 1, where zφ(z) and φ(z) vanish."""
+    inside = (u > 0) & (u < 1)
+    z = ndtri(np.where(inside, u, 0.5))
+    return z, np.where(inside, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi), 0.0)
+
+
+def _first(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """∫ Φ^{-1}(u) du from a to b."""
+    return _quantiles(a)[1] - _quantiles(b)[1]
+
+
+def _second(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """∫ Φ^{-1}(u)² du from a to b."""
+    (za, fa), (zb, fb) = _quantiles(a), _quantiles(b)
+    return (b - a) - (zb * fb - za * fa)
+
+
+def _clouds(one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, y = (finite_array(n, c, ("n", "d")).astype(float) for n, c in (("one", one), ("other", other)))
+    require(x.shape == y.shape, "other", f"have the shape of `one` {x.shape}", y)
+    return x, y
+
+
+def _masses(masses: Any, n: int) -> np.ndarray:
+    """Masses of n points, which must be at least 0 and sum to one; equal ones by default."""
+    if masses is None:
+        return np.full(n, 1 / n)
+    m = finite_array("masses", masses, (n,)).astype(float)
+    require(bool((m >= 0).all()), "masses", "be at least 0", m)
+    if abs(m.sum() - 1) > 1e-9:
+        raise ArgumentError(f"Argument `masses` must sum to 1, but sums to {m.sum():.9g}; divide by the sum.")
+    return m

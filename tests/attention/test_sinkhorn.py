@@ -1,0 +1,96 @@
+"""Sinkhorn attention: marginals, invariances, truncation, derivatives by the formula, how many iterations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathlines.attention import Sinkhorn
+from pathlines.attention.sinkhorn import balance
+from pathlines.domain.quadrature import gauss_hermite
+from pathlines.foundation.errors import FormError, PathlinesWarning
+from pathlines.integrate import flow
+from pathlines.kernels import attend, attention_weights
+from pathlines.kernels.dense import softmax_sums
+from pathlines.limit.gaussian.sinkhorn import iteration_rate
+from pathlines.model import SelfAttention
+from pathlines.weights import Fixed
+
+RNG = np.random.default_rng(1)
+N, D, EPS = 7, 2, 0.6
+X = jnp.asarray(RNG.standard_normal((N, D)))
+A = 0.8 * RNG.standard_normal((D, D))
+Q = X @ A.T
+UNIFORM = jnp.full(N, 1 / N)
+MASSES = jnp.asarray(RNG.dirichlet(np.ones(N)))
+
+
+@pytest.mark.parametrize("masses", [UNIFORM, MASSES])
+def test_both_marginals(masses):
+    plan = masses[:, None] * attention_weights(Sinkhorn(EPS), Q, X, masses)
+    np.testing.assert_allclose(plan.sum(axis=1), masses, atol=1e-15)
+    np.testing.assert_allclose(plan.sum(axis=0), masses, atol=1e-12)
+
+
+def test_functions_of_one_token_do_not_matter():
+    """Scores s_ij + a_i + b_j have the same plan: so e^{-|q-k|²/2ε} and e^{<q,k>/ε} are one kind."""
+    shift = lambda x: jnp.concatenate([x, jnp.ones((N, 1))], axis=1)  # noqa: E731
+    keys = jnp.concatenate([X, jnp.asarray(RNG.standard_normal((N, 1)))], axis=1)
+    plain = attend(Sinkhorn(EPS), Q, X, X, MASSES)[0]
+    np.testing.assert_allclose(attend(Sinkhorn(EPS), shift(Q), keys, X, MASSES)[0], plain, atol=1e-11)
+
+
+def test_truncated():
+    """L = 1 is softmax of s/ε; L = 2, 3 by hand; many half-steps are the limit; odd ones sum to one over rows."""
+    scores = np.asarray(Q @ X.T) / EPS
+    kernel = np.exp(scores) * np.asarray(MASSES)
+    rows = kernel / kernel.sum(axis=1, keepdims=True)
+    columns = rows / (np.asarray(MASSES) @ rows) * np.asarray(MASSES)
+    by_hand = {1: rows, 2: columns, 3: columns / columns.sum(axis=1, keepdims=True)}
+    for count, expected in by_hand.items():
+        found = attention_weights(Sinkhorn(EPS, iterations=count), Q, X, MASSES)
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+    limit = attention_weights(Sinkhorn(EPS), Q, X, MASSES)
+    for count in (600, 601):
+        np.testing.assert_allclose(attention_weights(Sinkhorn(EPS, iterations=count), Q, X, MASSES), limit, atol=1e-11)
+
+
+def test_derivative_vs_the_linear_system():
+    """dP = P∘(dS + df 1ᵀ + 1 dgᵀ) with the least-norm solution of the singular 2n × 2n system, for equal masses."""
+    E = RNG.standard_normal((N, D))
+    x = np.asarray(X)
+    kind = Sinkhorn(EPS, "1")
+    _, found = jax.jvp(lambda y: attend(kind, y @ A.T, y, y, UNIFORM)[0], (X,), (jnp.asarray(E),))
+    P = np.asarray(attention_weights(kind, Q, X, UNIFORM))
+    dS = ((E @ A.T) @ x.T + (x @ A.T) @ E.T) / EPS
+    system = np.block([[np.eye(N), P], [P.T, np.eye(N)]])
+    right = -np.concatenate([(P * dS).sum(axis=1), (P * dS).sum(axis=0)])
+    df, dg = np.split(np.linalg.lstsq(system, right, rcond=1e-12)[0], 2)
+    dP = P * (dS + df[:, None] + dg[None, :])
+    np.testing.assert_allclose(found, dP @ x + P @ E, atol=1e-10)
+
+
+def test_iterations_as_predicted_and_warm_start():
+    """On a Gaussian cloud the error shrinks by ρ_max² an iteration; the answer as a start needs one more at most."""
+    cov = np.array([[1.0, 0.3], [0.3, 0.7]])
+    x, masses = (jnp.asarray(a) for a in gauss_hermite([0.4, -0.1], cov, 14, 1e-14))
+    rows = x @ (A / EPS).T
+    found = balance(softmax_sums, 1e-10, rows, x, masses)
+    rate = iteration_rate(A, EPS, cov)
+    assert int(found.iterations) == pytest.approx(np.log(1e-10) / np.log(rate), rel=0.3)
+    again = balance(softmax_sums, 1e-10, rows, x, masses, start=found.potential)
+    assert int(again.iterations) <= 2
+    assert float(found.change) <= 1e-10
+
+
+def test_report_and_caution():
+    """A run records iterations and the column error; an ε that would take too long is announced."""
+    model = SelfAttention(1.0, attention=Sinkhorn(EPS), weights=Fixed(np.eye(D), A), space="euclidean")
+    run = flow(model, X, times=[0.1], record=("sinkhorn_iterations", "column_error"), method="rk4", step=0.05)
+    assert 3 < int(run["sinkhorn_iterations"].values[-1]) < 500
+    assert float(run["column_error"].values[-1]) < 1e-11
+    hard = SelfAttention(1.0, attention=Sinkhorn(1e-5), space="euclidean")
+    with pytest.warns(PathlinesWarning, match="increase eps"):
+        hard.check(X)
+    with pytest.raises(FormError, match="no Sinkhorn"):
+        flow(SelfAttention(1.0, space="euclidean"), X, times=[0.1], record="sinkhorn_iterations")
