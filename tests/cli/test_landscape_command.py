@@ -34,6 +34,7 @@ def test_json_has_the_reference_pair():
 def test_text_names_the_criterion():
     text = said("--neurons", "0:1,2:-1.5", "--beta", 4)
     assert "2.0000000000" in text and "KKT gap" in text and "holds all the mass in one point" in text
+    assert "more than two points" in said("--neurons", "0:-.3", "--beta", 4)
     assert "others act there too" in said("--neurons", "0:-.5,1:-.4")
 
 

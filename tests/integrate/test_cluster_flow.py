@@ -111,7 +111,10 @@ def test_dataset_json_and_interpolation():
     assert found.as_dict()["levels"] == pytest.approx([0.25, 0.375, 0.625, 1.0])
     assert found.energy_at([20.0, 80.0, 130.0]) == pytest.approx([0.375, 0.625, 1.0], abs=1e-3)
     np.testing.assert_allclose(found.log10_times, found.log_times / np.log(10))
+    still = cluster_flow([0.0, np.pi], 9.0)
+    np.testing.assert_allclose(still.energy_at([1.0, 50.0]), 0.5 * (1 + np.exp(-18.0)), rtol=1e-12)
     one = cluster_flow([0.4], 5.0)
+    np.testing.assert_allclose(one.energy_at(3.0), 1.0)
     assert one.mergers == ()
     assert one.outcome == "one cluster"
 

@@ -151,6 +151,24 @@ def test_a_full_spectrum_goes_on_as_points():
     assert run["interaction_energy"].values[-1] == pytest.approx(1 / 3, abs=1e-2)
 
 
+@pytest.mark.parametrize("degree", [2, 7, 40])
+def test_every_pattern_is_seen_to_fill(degree):
+    """Equal peaks, k of them, at every k: only multiples of k are there, and one of them is always looked at."""
+    model, order = CircleDensity(50.0, degree), np.arange(degree + 1)
+    for k in range(1, degree + 1):
+        state = np.stack([np.where(order % k == 0, 0.9**order, 0.0), 0.0 * order], -1)
+        assert model.fullness(jnp.asarray(state)) >= 0.9**degree
+    assert not model.admissible(jnp.asarray(state * 2))
+
+
+def test_handover_of_a_pattern_whose_double_ends_below_three_quarters():
+    """k = 14, K = 40: 2k = 28 < 30 and 3k > K. Hand-over in time gives the m_k of a run with K = 128."""
+    look = fourier_moments.at(modes=14)
+    run = flow(CircleDensity(50.0, 40), density_moments({14: 0.01}, 14), times=[10.0], record=look, rtol=1e-10)
+    assert [f.name for f in run.forms] == ["tokens", "CircleAttention"]
+    assert run[look.name].values[0, -1] == pytest.approx(0.93254537, abs=2e-8)
+
+
 def test_without_a_handover_it_stops():
     start = density_moments({3: 0.01}, 8)
     with warnings.catch_warnings(record=True):
@@ -199,6 +217,7 @@ def test_points_are_ordinary_tokens():
         (lambda: density_moments({5: 0.1}, 3), "modes 1 to 3"),
         (lambda: CircleDensity(5.0).check(np.eye(3)), "needs d = 2"),
         (lambda: CircleDensity(5.0, 8).check(density_moments({9: 0.1}, 12)), "`degree`"),
+        (lambda: CircleDensity(300.0, 40).check(density_moments({24: 0.01}, 24)), "exceed 48"),
         (lambda: CircleDensity(5.0).check(on_circle(jnp.linspace(0, 1, 9))), "≥ 0"),
         (lambda: QuietMoments(100.0, 24), "`tokens`"),
         (lambda: quiet_start(1e6, 1, jax.random.key(0)), "`n`"),

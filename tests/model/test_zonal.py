@@ -94,6 +94,7 @@ def test_quiet_starts():
     [
         (lambda: ZonalMeasure(1), "`d`"),
         (lambda: ZonalMeasure(3, 0.0), "`beta`"),
+        (lambda: ZonalMeasure(1000, 700.0), "`beta` must be smaller for d = 1000"),
         (lambda: zonal_start({4: 0.5}, 40, 3), "≥ 0"),
         (lambda: zonal_start({40: 0.01}, 40, 3), "`n`"),
         (lambda: ZonalMeasure(3, nodes=40).check(np.ones((50, 3))), "SelfAttention"),

@@ -1,10 +1,12 @@
 """Counted modes against a plain count, closed forms and published averages."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.limit.metastability.kde_modes import count_by_signs, two_sample_modes
 from pathlines.observable.kde_modes import count_modes, find_modes, mode_positions, normal_modes
 
@@ -27,6 +29,22 @@ def test_a_degenerate_mode_is_reported_as_doubtful():
     """At exactly two bandwidths the single mode is a triple zero."""
     assert find_modes([-1.0, 1.0], 1.0).doubtful[0] > 0
     assert find_modes([-1.1, 1.1], 1.0).doubtful[0] == 0
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.1, -17.3, 1234.5])
+@pytest.mark.parametrize(("beta", "share"), [(1.0, 1.0), (1e6, 1.0), (1e6, 1 - 1e-12), (1e6, 1 + 1e-12), (3.0, 1.0)])
+def test_a_degenerate_mode_counts_once(shift, beta, share):
+    """Signs by chance within rounding of a triple zero are one fall, never more modes than samples."""
+    h = beta**-0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PathlinesWarning)
+        assert 1 <= count_modes([shift, shift + 2 * h * share], beta) <= 2
+        assert 2 <= count_modes([shift, shift + 2 * h * share, shift + 90 * h], beta) <= 3
+
+
+def test_an_uncertified_count_warns():
+    with pytest.warns(PathlinesWarning, match="1 of 1 samples is not certified"):
+        assert count_modes([5.1, 7.1], 1.0) == 1
 
 
 def test_positions_are_zeros_of_the_derivative():

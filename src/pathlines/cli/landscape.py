@@ -147,7 +147,8 @@ def _print_text(land: Any, found: Any, splits: list, top: float) -> None:
         where = f"{found.angles[k]:.10f}" if flat else "  ".join(f"{c:+.7f}" for c in found.atoms[k])
         table.add_row(where, f"{mass:.8f}")
     screen.print(table)
-    screen.print(f"energy        {found.energy:.14g}   at most {found.kkt_gap:.1e} above the minimum (KKT gap)")
+    gap = f"at most {found.kkt_gap:.1e} above the minimum (KKT gap on {found.probes} probes)"
+    screen.print(f"energy        {found.energy:.14g}   {gap}", soft_wrap=True)
     screen.print(f"maximum       {top:.14g}   one point where v is greatest")
     screen.print(f"slowest rate  {found.rates[0]:.6g}   of displaced atoms under descent")
     screen.print(f"heaviest mass {found.heaviest_mass:.6g}   within 1/(2√β) = {land.radius:.4g}")
@@ -158,6 +159,7 @@ def _print_text(land: Any, found: Any, splits: list, top: float) -> None:
             else f"splits a point of all the mass at rate {split.rate:.4g}"
         )
         pair = "" if not split.delta else f", into halves at ±{split.delta:.6g}"
+        pair = ", into more than two points (halves would split again)" if split.again else pair
         alone = "" if split.alone else " (others act there too: a guide only)"
         screen.print(
             f"neuron {split.neuron}: pull {split.pull:.6g}, holds a mass up to {split.largest:.6g} in one point; "

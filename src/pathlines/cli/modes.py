@@ -105,7 +105,7 @@ def _expected(n: int, beta: float, runs: int, seed: int) -> tuple[dict[str, Any]
         "n": n,
         "beta": beta,
         "bandwidth": beta**-0.5,
-        "leading_order": leading if known else None,
+        "leading_order": leading if known and beta > 1 else None,
     }
     document |= {"lower": low if known else None, "upper": high if known else None}
     document["belt"] = [list(i) for i in belt(n, beta)] if known else None
@@ -113,7 +113,10 @@ def _expected(n: int, beta: float, runs: int, seed: int) -> tuple[dict[str, Any]
     if known:
         places = " and ".join(f"[{a:.3f}, {b:.3f}]" for a, b in belt(n, beta))
         lines.append(f"theory      {low:.4f} ≤ E #modes ≤ {high:.4f}   (Kac–Rice for |t| ≤ {edge:.3f}, samples beyond)")
-        lines.append(f"leading     {leading:.4f} as n → ∞, in the belt {places}")
+        if places:
+            lines.append(f"leading     {leading:.4f} as n → ∞, in the belt {places}")
+        else:
+            lines.append("leading     none for β ≤ 1: there is no belt")
     else:
         lines.append("theory      none for β > n²: nearly every sample is a mode of its own")
     if runs == 0:

@@ -8,6 +8,8 @@ import typer
 
 from pathlines.cli.common import console, ready
 
+HUGE, TINY = "> 1e304", "< 1e-304"
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -59,16 +61,16 @@ def _rates(found: Any) -> Any:
         table.add_column(column, justify="right")
     for i, k in enumerate(found.degrees):
         mark = " *" if k == found.dominant_degree else "  "
-        rates = (found.rates_sa[i], found.rates_usa_scaled[i], found.rates_usa_printed[i])
-        cells = [f"{k}{mark}", *(_number(r) for r in rates)]
+        cells = [f"{k}{mark}", _number(found.rates_sa[i]), _number(found.rates_usa_scaled[i], TINY)]
+        cells.append(_number(found.rates_usa_printed[i], HUGE))
         if found.probabilities is not None:
             cells.append(f"{found.probabilities[i]:.3f}")
         table.add_row(*cells)
     return table
 
 
-def _number(value: float | None) -> str:
-    return "> 1e308" if value is None else f"{value:.6g}"
+def _number(value: float | None, beyond: str = "") -> str:
+    return beyond if value is None else f"{value:.6g}"
 
 
 def _sentences(found: Any) -> list[str]:
@@ -79,7 +81,7 @@ def _sentences(found: Any) -> list[str]:
     lines = [
         f"fastest: k* = {k}, {what}",
         f"forms (|m| = {found.level:g}) at t = {_number(times['sa'])} (SA), "
-        f"{_number(times['usa_scaled'])} (USA, scaled), {_number(times['usa_printed'])} (USA, printed)",
+        f"{_number(times['usa_scaled'], HUGE)} (USA, scaled), {_number(times['usa_printed'], TINY)} (USA, printed)",
     ]
     if found.mean_time is not None:
         lines.append(f"mean over starts, any mode first: t = {_number(found.mean_time)} (SA)")

@@ -26,10 +26,10 @@ from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.circle import CircleAttention
 
 FULL = 1e-10
-"""A spectrum whose last modes exceed this share of the largest one is full: the run continues with points."""
+"""A spectrum whose upper modes exceed this is full: the run continues with points."""
 ROUNDING = 1e-16
 NOISE = 1e-6
-"""A spectrum whose last modes exceed this is no density any more: no step is accepted there."""
+"""A spectrum whose upper modes exceed this is no density any more: no step is accepted there."""
 
 
 class CircleDensity(Model):
@@ -81,12 +81,14 @@ class CircleDensity(Model):
             )
         if bool(_are_tokens(table)):
             Sphere(2).check(table)
-            check_density_moments(np.asarray(self.initial(jnp.asarray(table)))[: QUIET_MODES + 1])
-            return
+            table = np.asarray(self.initial(jnp.asarray(table)))[: QUIET_MODES + 1]
         check_density_moments(table)
         most = int(np.max(np.nonzero(np.abs(table).max(axis=1) > FULL)))
         must = f"exceed {most}, the highest mode of the start"
         require(most < self.degree, "degree", must, self.degree)
+        resolved = float(self.fullness(self.initial(jnp.asarray(table)))) < NOISE
+        must = f"exceed {2 * most}, twice the highest mode of the start (which soon has its double beside it)"
+        require(resolved, "degree", must, self.degree)
 
     def initial(self, tokens: Float[Array, "k 2"]) -> Float[Array, "K 2"]:
         """The moments, with zeros up to K."""
@@ -148,15 +150,18 @@ class CircleDensity(Model):
         return jnp.mean(scale * velocity**2 * relative)
 
     def fullness(self, state: Float[Array, "K 2"]) -> Float[Array, ""]:
-        """The largest of the last quarter of the moments: what is cut off is smaller.
+        """How large the moments are three quarters up the spectrum: what is cut off is smaller.
 
-        A quarter, because the moments of k equal peaks are zero but for multiples of k.
+        The largest of the moments m_j, j ≥ K/2, continued geometrically to 3K/4 where j is below it. Half of them,
+        because the moments of k equal peaks are zero but for multiples of k, and one of those is always there.
         """
-        return jnp.max(jnp.abs(state[-max(2, self.degree // 4) :]))
+        order = jnp.arange(self.degree - self.degree // 2, self.degree + 1, dtype=state.dtype)
+        sizes = jnp.max(jnp.abs(state[-len(order) :]), axis=-1)
+        return jnp.max(sizes ** jnp.maximum(1.0, 0.75 * self.degree / order))
 
     def admissible(self, state: Float[Array, "K 2"]) -> Array | None:
-        """Whether the spectrum still ends before K."""
-        return self.fullness(state) < NOISE
+        """Whether the spectrum still ends before K, and no moment exceeds the mass."""
+        return (self.fullness(state) < NOISE) & (jnp.max(jnp.abs(state)) < 1 + NOISE)
 
     def is_ripe(self, state: Float[Array, "K 2"]) -> Array | None:
         """Whether the spectrum is about to fill."""
@@ -170,7 +175,7 @@ class CircleDensity(Model):
         needed = math.ceil(self.degree * math.log(ROUNDING) / math.log(min(share, 0.5)))
         points = CircleAttention(float(self.beta), None, self.unnormalised, self.shift)
         reason = (
-            f"degree = {self.degree} is full (the last moments reach {share:.1g}), to resolve this density takes "
+            f"degree = {self.degree} is full (the upper moments reach {share:.1g}), to resolve this density takes "
             f"{needed} and sharper peaks more: {self.nodes} quantile points go on"
         )
         return points, circle_quantiles(jnp.asarray(state), self.nodes), reason

@@ -73,8 +73,14 @@ class ZonalMeasure(Model):
         require(not unnormalised or value - shift < 700, "shift", "be β for the scaled kernel, e^β overflows", shift)
         self.beta, self.shift = jnp.asarray(value), jnp.asarray(shift)
         self.d, self.nodes = positive_integer("d", d, 2), positive_integer("nodes", nodes, 8)
-        self.degree = kernel_degree(value, self.d, CUT)
-        numbers = harmonic_numbers(self.d, self.degree)
+        try:
+            self.degree = kernel_degree(value, self.d, CUT)
+            numbers = harmonic_numbers(self.d, self.degree)
+        except OverflowError as error:
+            raise ArgumentError(
+                f"Argument `beta` must be smaller for d = {self.d} (the kernel has too many harmonics to number them), "
+                f"but is {value:g}."
+            ) from error
         self.kernel = spectrum(self.beta, self.d, self.degree, start_of(value, self.d)) * numbers
         self.unnormalised, self.resolved = bool(unnormalised), bool(resolved)
 

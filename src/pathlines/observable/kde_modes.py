@@ -7,12 +7,20 @@ estimators, arXiv:2412.09080). A mode is a zero at which P̂' falls from + to -.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import (
+    ArgumentError,
+    PathlinesWarning,
+    finite_array,
+    finite_number,
+    positive_integer,
+    require,
+)
 from pathlines.foundation.progress import Progress
 from pathlines.kernels.gauss_line import ORDER, Expansions, expand_derivative
 
@@ -28,8 +36,8 @@ POWERS = np.arange(ORDER)
 class ModeTable(msgspec.Struct, frozen=True):
     """Modes of many samples: ``position[k]`` is a mode of sample ``run[k]``; ``count`` and ``doubtful`` of each sample.
 
-    ``doubtful`` counts the intervals in which rounding leaves open whether there is a pair of mode and antimode; zero
-    certifies the count.
+    ``doubtful`` counts the stretches in which rounding leaves open whether there are further pairs of mode and antimode
+    (none is counted there); zero certifies the count.
     """
 
     beta: float
@@ -50,8 +58,19 @@ class ModeTable(msgspec.Struct, frozen=True):
 
 
 def count_modes(samples: Any, beta: float) -> Any:
-    """The number of modes of one sample (n,) as an int, or of each row of (runs, n) as an array."""
+    """The number of modes of one sample (n,) as an int, or of each row of (runs, n) as an array.
+
+    Warns where rounding leaves a count open: a degenerate mode, about to split, counts as one.
+    """
     table = find_modes(samples, beta)
+    open_ = int(np.count_nonzero(table.doubtful))
+    if open_:
+        warnings.warn(
+            f"The count of {open_} of {len(table.count)} samples is not certified: a mode there is about to split "
+            "(find_modes tells which).",
+            PathlinesWarning,
+            stacklevel=2,
+        )
     return int(table.count[0]) if np.ndim(samples) == 1 else table.count
 
 
@@ -131,7 +150,11 @@ def _modes(rows: np.ndarray, beta: float) -> ModeTable:
 
 
 def _isolated(local: Expansions) -> tuple[Intervals, Intervals]:
-    """Intervals with one falling zero each, and those that rounding leaves open (their falls are counted as modes)."""
+    """Intervals with one falling zero each, and one of each stretch that rounding leaves open.
+
+    Values within rounding of zero have signs by chance: such a stretch counts as one falling zero if P̂' falls from its
+    first end to its last, and as none otherwise.
+    """
     powers = POWERS[2:]
     curvature = np.abs(local.coefficients[:, 2:]) @ (powers * (powers - 1) * 0.5 ** (powers - 2.0))
     todo, found = _first_intervals(local), []
@@ -147,8 +170,25 @@ def _isolated(local: Expansions) -> tuple[Intervals, Intervals]:
         todo = _halved(local, todo.where(~monotone))
         if len(todo.cell) == 0:
             break
-    found.append(todo.where(todo.falls))
-    return Intervals(*(np.concatenate(x) for x in zip(*found, strict=True))), todo
+    falling, open_ = _stretches(local, todo)
+    found.append(falling)
+    return Intervals(*(np.concatenate(x) for x in zip(*found, strict=True))), open_
+
+
+def _stretches(local: Expansions, todo: Intervals) -> tuple[Intervals, Intervals]:
+    """One falling interval, the middle one, of each connected stretch that falls in all; the first of every stretch."""
+    todo = todo.where(np.lexsort((todo.left, todo.cell)))
+    same = (np.diff(todo.cell) == 0) & (todo.left[1:] == todo.right[:-1])
+    crossing = (np.diff(todo.cell) == 1) & local.follows[todo.cell[1:]] & (todo.left[1:] == -0.5)
+    joint = same | (crossing & (todo.right[:-1] == 0.5))
+    first = np.flatnonzero(np.concatenate([np.ones(min(1, len(todo.cell)), bool), ~joint]))
+    last = np.append(first[1:], len(todo.cell))[: len(first)] - 1
+    # the middle one of the falls of a stretch, from their running number
+    number = np.cumsum(todo.falls)
+    before = number[first] - todo.falls[first]
+    fallen = (todo.at_left[first] >= 0) & (todo.at_right[last] < 0)
+    middle = np.searchsorted(number, before + (number[last] - before) // 2 + 1)
+    return todo.where(middle[fallen]), todo.where(first)
 
 
 def _first_intervals(local: Expansions) -> Intervals:

@@ -34,14 +34,17 @@ def first_variation(snapshot: Snapshot) -> Array:
 
 @observable("kkt_gap", "distance from optimality", "∫f dμ − min f", needs_tokens=True, ambient=True, points=2000)
 def kkt_gap(snapshot: Snapshot, points: int) -> Array:
-    """∫f dμ - min f ≥ E - min E for the first variation f, its minimum over the tokens and over ``points`` points:
-    equal angles on the circle, a Fibonacci lattice on S², normalised Gaussians (seed 0) beyond.
+    """∫f dμ - min f ≥ E - min E for the first variation f, its minimum over the tokens, over the directions ±a_j of the
+    neurons and over ``points`` points: equal angles on the circle, a Fibonacci lattice on S², normalised Gaussians
+    (seed 0) beyond.
 
-    Zero at the global minimiser only. Between the points f may be lower by its curvature times their spacing squared.
+    Zero at the global minimiser only. It is a gap on these points: between them f may be lower by its curvature times
+    their spacing squared, which is much for neurons narrower than the spacing (1/|a_j|).
     """
     model, x = _model(snapshot), snapshot.tokens
     f = first_variation(snapshot)
-    probes = jnp.asarray(probe_lattice(x.shape[1], points), x.dtype)
+    poles = model.perceptron.inner / jnp.linalg.norm(model.perceptron.inner, axis=1, keepdims=True)
+    probes = jnp.concatenate([jnp.asarray(probe_lattice(x.shape[1], points), x.dtype), poles, -poles])
     return snapshot.masses @ f - jnp.minimum(jnp.min(f), jnp.min(model.first_variation(probes, x)))
 
 

@@ -99,6 +99,7 @@ def test_belt_is_one_interval_or_two():
     (_, low), (high, top) = belt(10_000, 100.0)
     assert high == -low == pytest.approx(np.sqrt(2 * np.log(1e4) - 3 * np.log(100)))
     assert top == last_mode(10_000, 100.0)
+    assert belt(1000, 0.5) == ()
 
 
 def test_no_theory_beyond_n_squared():

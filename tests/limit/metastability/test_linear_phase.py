@@ -34,9 +34,25 @@ def test_mean_first_time_against_draws():
     assert phase.mean_first_time(9.0, 1e4) == pytest.approx(times.mean(), abs=4 * times.std() / np.sqrt(20_000))
 
 
+def test_mean_first_time_of_few_tokens():
+    """Given that no mode is above c at t = 0, 20 000 draws at N = 800; fewer tokens are refused."""
+    sizes = np.sqrt(np.random.default_rng(3).exponential(size=(20_000, 18)) / 800)
+    times = phase.first_times(sizes[(sizes < 0.1).all(axis=1)], 9.0)
+    assert phase.mean_first_time(9.0, 800.0) == pytest.approx(times.mean(), abs=4 * times.std() / np.sqrt(20_000))
+    with pytest.raises(ArgumentError, match="`tokens`"):
+        phase.mean_first_time(9.0, 150.0)
+
+
 def test_first_time_grows_like_half_the_logarithm():
     slope = (phase.mean_first_time(9.0, 1e60) - phase.mean_first_time(9.0, 1e50)) / np.log(1e10)
     assert slope == pytest.approx(1 / (2 * growth_rates(9.0, 2, 4)[-1]), rel=1e-3)
+
+
+def test_velocity_of_few_modes_at_large_beta():
+    """One small mode grows at its rate, though the kernel has many more modes than the moments."""
+    m = np.zeros(4, complex)
+    m[[0, 3]] = 1, 1e-9
+    assert phase.moment_velocity(m, 1e4)[3] / 1e-9 == pytest.approx(growth_rates(1e4, 2, 3, "usa")[-1], rel=1e-12)
 
 
 def test_slaving_against_the_moment_system():

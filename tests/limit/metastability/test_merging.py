@@ -1,5 +1,6 @@
 """Reference values: section 9 of the project's specification 04-metastability-and-modes."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -48,6 +49,24 @@ def test_times_beyond_every_float():
     assert log_merging_time(1000.0, 3.0, 0.01) == pytest.approx(
         1000 * (1 - np.cos(3.0)) - np.log(1000 * np.sin(3.0) ** 2), rel=1e-3
     )
+
+
+@pytest.mark.parametrize("away", [1e-3, 1e-8, 1e-15])
+@pytest.mark.parametrize("kind", ["usa", "sa"])
+def test_almost_antipodal(away, kind):
+    """From π - ε to 1.5 by mpmath in u = ln tan(φ/2), β = 3: grows like ln(1/ε), without end."""
+    mpmath.mp.dps = 30
+    start, beta, m = np.pi - away, 3, (0.2, 0.8)
+    phi = mpmath.mpf(float(start))
+
+    def density(u):
+        e = mpmath.exp(-beta * (1 + mpmath.tanh(u)))
+        bracket = 1 if kind == "usa" else m[1] / (m[0] + m[1] * e) + m[0] / (m[1] + m[0] * e)
+        return 1 / (e * bracket)
+
+    ends = [mpmath.log(mpmath.tan(x / 2)) for x in (mpmath.mpf(1.5), phi)]
+    exact = float(mpmath.log(mpmath.quad(density, mpmath.linspace(*ends, 12))))
+    assert log_merging_time(beta, start, 1.5, kind, m) == pytest.approx(exact, rel=1e-11)
 
 
 def test_refusals():

@@ -9,6 +9,7 @@ from pathlines.limit.metastability.perceptron_closed_forms import (
     HEAVIEST,
     atom_count_bound,
     greatest,
+    halves_last,
     linear_density,
     maximum,
     splitting,
@@ -80,6 +81,18 @@ def test_certificate_written_out(beta):
     assert level - written_out(land, theta, found).min() <= 1e-9
 
 
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("length", [1e2, 1e4])
+def test_narrow_neurons_are_seen(d, length):
+    """σ(|a|(cos θ - 1) + 1) acts within √(2/|a|) of its pole, where one point has E = 1/(2β) - ½ and gap 0."""
+    pole = np.array([[0.6, 0.8], [0.48, 0.6, 0.64]][d - 2])
+    land = landscape(perceptron_potential([length * pole], [-1.0], [1 - length]), 4.0)
+    found = minimise(land)
+    assert found.energy == pytest.approx(1 / 8 - 0.5, abs=1e-10) and found.kkt_gap <= 1e-9
+    np.testing.assert_allclose(found.atoms, [pole], atol=1e-7)
+    assert greatest(perceptron_potential([length * pole], [1.0], [1 - length]))[1] == pytest.approx(1.0, abs=1e-9)
+
+
 def simplex_projection(y):
     ordered = np.sort(y)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(y) + 1)
@@ -137,6 +150,24 @@ def test_splitting_rates_are_those_of_the_hessian():
     (split,) = splitting(land)
     assert split.rate == pytest.approx(0.3) and split.largest == pytest.approx(0.7) and split.alone
     assert split.delta == pytest.approx(two_atoms(4.0, 0.7).delta)
+
+
+@pytest.mark.parametrize(("c", "atoms"), [(0.9, 2), (0.7, 2), (0.45, 2), (0.3, 7)])
+def test_halves_last_or_split_again(c, atoms):
+    """The closed criterion against the curvature of f at a half; the minimiser has at least as many atoms."""
+    beta = 4.0
+    land, pair = posed(beta, (-c,), (0.0,)), two_atoms(beta, c)
+    places = on_circle([-pair.delta, pair.delta])
+    curvature = land.hessian(places[:1], places, np.array([0.5, 0.5]))[0]
+    assert halves_last(beta, c) == (np.linalg.eigvalsh(curvature).max() > 1e-12) == (atoms == 2)
+    (split,) = splitting(land)
+    assert (split.delta is None) == split.again == (atoms > 2)
+    assert len(minimise(land).masses) >= atoms
+
+
+def test_halves_are_for_the_circle():
+    (split,) = splitting(landscape(perceptron_potential([[0.0, 0.0, 1.0]], [-0.7]), 4.0))
+    assert split.delta is None and not split.again
 
 
 def test_rates_vs_finite_differences():
@@ -253,7 +284,11 @@ def test_energy_of_two_atoms_vs_quadrature_of_the_work():
         (lambda: minimise(landscape(perceptron_potential(np.eye(4), np.ones(4)), 1.0)), ArgumentError, "but d is 4"),
         (lambda: two_atoms(1.0, 0.01), ArgumentError, "weaker neurons hold no pair"),
         (lambda: linear_density(posed(4.0)), ArgumentError, "be linear on the circle"),
-        (lambda: linear_density(posed(4.0, (5.0, 1.0), activation="linear")), ArgumentError, "must stay positive"),
+        (
+            lambda: linear_density(posed(4.0, (5.0, 1.0), activation="linear")),
+            ArgumentError,
+            r"at most 0\.\d+ times .*\[5\.0, 1\.0\]",
+        ),
     ],
 )
 def test_refusals(build, error, message):

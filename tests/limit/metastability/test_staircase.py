@@ -34,6 +34,13 @@ def test_two_clusters_are_the_closed_form():
     assert around.log_times[0] == pytest.approx(log_merging_time(30, 0.1 - 6.0 + 2 * np.pi, 0.01), abs=1e-9)
 
 
+@pytest.mark.parametrize(("beta", "mass"), [(100, 1e-4), (1000, 1e-6), (1000, 1e-12)])
+def test_light_clusters(beta, mass):
+    """Under SA they close in a time of order of their mass."""
+    found = staircase([0, 0.5], beta, [mass, 1 - mass], "sa").log_times[0]
+    assert found == pytest.approx(log_merging_time(beta, 0.5, 0.01, "sa", (mass, 1 - mass)), abs=2e-10)
+
+
 def test_refusals_and_standstill():
     with pytest.raises(ArgumentError, match="less than 2π"):
         staircase([0.0, 7.0], 9)

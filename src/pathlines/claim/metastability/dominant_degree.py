@@ -48,26 +48,36 @@ def simulate_law(s: Any) -> Evidence:
     degree = 4 + int(2 * np.sqrt(2 * max(s.betas)))
     found = np.array([1 + np.argmax(_measured(s.betas, d, degree, s.nodes), axis=1) for d in s.dimensions])
     curves = tuple(Curve(f"d = {d}", s.betas, row) for d, row in zip(s.dimensions, found, strict=True))
-    return Evidence({"degree": found}, curves=curves)
+    return Evidence({"degree": found, "law": found}, curves=curves)
+
+
+def _by_thresholds(betas: Any, d: int) -> np.ndarray:
+    """One more than the number of thresholds below each β."""
+    edges = [threshold(1, d)]
+    while edges[-1] < max(betas):
+        edges.append(threshold(len(edges) + 1, d))
+    return 1 + np.searchsorted(edges, betas)
 
 
 def predict_law(s: Any) -> Evidence:
-    """The rounded square root."""
+    """Thresholds, and the rounded square root."""
     fine = np.geomspace(min(s.betas), max(s.betas), 60)
-    found = np.array([law_of_dominant_degree(s.betas, d) for d in s.dimensions])
+    exact = np.array([_by_thresholds(s.betas, d) for d in s.dimensions])
+    law = np.array([law_of_dominant_degree(s.betas, d) for d in s.dimensions])
     a = np.asarray(s.dimensions) / 2 - 1
     curves = tuple(
         Curve(f"√(2β+a²)−a, d = {d}", fine, np.maximum(1, np.sqrt(2 * fine + x * x) - x))
         for d, x in zip(s.dimensions, a, strict=True)
     )
-    return Evidence({"degree": found}, curves=curves)
+    return Evidence({"degree": exact, "law": law}, curves=curves)
 
 
 claim(
     "metastability/G3",
     METASTABLE_EMERGENCE,
     "law of the dominant degree (derived)",
-    "The fastest degree is k* = max(1, round(√(2β+a²) − a)), a = d/2−1: about √(2β) clusters on the circle.",
+    "The fastest degree is k* ≃ max(1, round(√(2β+a²) − a)), a = d/2−1, at most one off: about √(2β) clusters on the "
+    "circle. Degree k+1 takes over from k where I_{k+a+1}/I_{k+a}(β) = k(k+d−2)/((k+1)(k+d−1)).",
     models=("zonal",),
     quick={
         "dimensions": [2, 3, 4, 8, 16, 64],
@@ -75,11 +85,14 @@ claim(
         "nodes": 4000,
     },
     full={"nodes": 8000},
-    within={"degree": exactly("degrees; near a threshold the rounded law may be one off, none of these cells is")},
+    within={
+        "degree": exactly("degrees"),
+        "law": absolute(1.0, "one off between a threshold and the β at which the rounded law jumps"),
+    },
     simulate=simulate_law,
     predict=predict_law,
     axes=Axes("β", "fastest degree k*", x_scale="log", y_scale="log"),
-    note="Rates by quadrature of the attention weights over the sphere; the prediction uses no rate at all.",
+    note="Rates by quadrature of the attention weights over the sphere, thresholds from ratios of Bessel functions.",
 )
 
 

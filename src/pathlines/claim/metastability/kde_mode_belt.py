@@ -9,6 +9,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import at_least, at_most, relative
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import KDE_MODES
 from pathlines.limit.metastability.kde_modes import belt, expected_beyond, last_mode, mode_density, modes_between
 from pathlines.observable.kde_modes import ModeTable, normal_modes
@@ -34,6 +35,11 @@ def _density(n: int, beta: float) -> Curve:
     return Curve(f"Kac–Rice, β = {beta:g}", t, mode_density(t, n, beta))
 
 
+def _check(s: Any) -> None:
+    for n, beta in s.cells:
+        require(1 < beta <= n * n, "cells", "have 1 < β ≤ n² (else there is no belt)", [n, beta])
+
+
 def _inside(position: np.ndarray, n: int, beta: float) -> np.ndarray:
     return np.any([(position >= a) & (position <= b) for a, b in belt(n, beta)], axis=0)
 
@@ -43,6 +49,7 @@ def _inside(position: np.ndarray, n: int, beta: float) -> np.ndarray:
 
 def simulate_share(s: Any) -> Evidence:
     """The share of all modes that is in the belt, with four standard errors towards each bound."""
+    _check(s)
     shares, errors, curves = [], [], []
     for i, (n, beta) in enumerate(s.cells):
         table = _table(int(n), float(beta), s.runs, s.seed + i)

@@ -119,7 +119,9 @@ claim(
 def simulate_bracket(s: Any) -> Evidence:
     """The average with four standard errors taken towards each bound."""
     tables = _tables(s)
-    means, errors = np.array([t.mean for t in tables]), np.array([t.error for t in tables])
+    means, rare = np.array([t.mean for t in tables]), 1 / (s.runs + 2)
+    # Laplace's rule: where no sample had another mode, 1/(runs + 2) of all may have one
+    errors = np.maximum([t.error for t in tables], np.sqrt(rare * (1 - rare) / s.runs))
     curve = Curve("samples", [b for _, b in s.cells], means, errors)
     return Evidence({"lower": means + 4 * errors, "upper": means - 4 * errors}, curves=(curve,))
 

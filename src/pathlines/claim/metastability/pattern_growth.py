@@ -22,6 +22,14 @@ STEPS = 64
 """Of RK4: a relative error (λ/64)⁴/120 < 1e-9 for λ < 1, whatever the size of the bump (no tolerance to choose)."""
 
 
+FEWEST = 1e-7
+"""e-folds below which rounding, 1e-16 of a logarithm, would show in a rate to 1e-8: such a rate counts as zero."""
+
+
+def _resolved(folds: np.ndarray, until: float) -> np.ndarray:
+    return np.where(np.abs(folds) < FEWEST, 0.0, folds) / until
+
+
 def _circle(s: Any, beta: float, kind: str) -> tuple[np.ndarray, Run]:
     """ln(m_k(T)/m_k(0))/T of the modes 1..``modes``, all started at the same small size."""
     look = fourier_moments.at(modes=s.modes)
@@ -29,7 +37,8 @@ def _circle(s: Any, beta: float, kind: str) -> tuple[np.ndarray, Run]:
     options: Any = {"times": [s.until], "record": look, "method": "rk4", "step": s.until / STEPS}
     bumps = [density_moments(dict.fromkeys(range(1, s.modes + 1), size), s.modes) for size in (s.size, -s.size)]
     runs = [flow(model, bump, **options) for bump in bumps]
-    return np.log(_odd_growth([run[look.name].values[-1] / s.size for run in runs])) / s.until, runs[0]
+    folds = np.log(_odd_growth([run[look.name].values[-1] / s.size for run in runs]))
+    return _resolved(folds, s.until), runs[0]
 
 
 def _odd_growth(of_both: list[np.ndarray]) -> np.ndarray:
@@ -53,7 +62,10 @@ def simulate_circle(s: Any) -> Evidence:
 
 def predict_circle(s: Any) -> Evidence:
     """k² I_k(β)/(β I_0(β)) and k² e^{-β} I_k(β)/β."""
-    rates = {kind: np.array([growth_rates(b, 2, s.modes, kind) for b in s.betas]) for kind in KINDS}
+    rates = {
+        kind: np.array([_resolved(growth_rates(b, 2, s.modes, kind) * s.until, s.until) for b in s.betas])
+        for kind in KINDS
+    }
     degrees = np.arange(1, s.modes + 1)
     return Evidence(
         rates,

@@ -111,7 +111,9 @@ claim(
 
 
 def simulate_spread(s: Any) -> Evidence:
-    """Descent with a linear activation from equally spaced tokens."""
+    """Descent with a linear activation from equally spaced tokens; too strong neurons are refused at once."""
+    potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
+    linear_density(landscape(potential, s.beta))
     model = neurons_in_plane(s.beta, angles=s.angles, strengths=s.strengths, activation="linear")
     turn = 2 * np.pi * (np.arange(s.n) + 0.25) / s.n
     times = np.linspace(0.0, s.until, s.records)

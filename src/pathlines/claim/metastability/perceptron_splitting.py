@@ -8,6 +8,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
@@ -16,6 +17,21 @@ from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.perceptron_landscape import neurons_in_plane
 
+FARTHEST = 2e-4
+"""Of tokens from the neuron, in units of 1/√β: nonlinear terms are of relative size β·spread²."""
+FOLDS = np.log(1e5)
+"""e-folds of decay after which the solver tolerance 1e-11 shows in a rate."""
+
+
+def _until(s: Any) -> float:
+    """The depth asked for, or that at which the cluster has grown to ``FARTHEST`` or decayed by ``FOLDS``."""
+    potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
+    pull, scale = float(potential.pulls()[0]), landscape(potential, s.beta, s.kernel).scale
+    grows, decays = max(scale - pull, -pull, 0.0), max(pull, pull - scale, 0.0)
+    room = np.log(FARTHEST / np.sqrt(s.beta) / s.width)
+    require(room > 0, "width", f"be below {FARTHEST / np.sqrt(s.beta):.3g} = 2e-4/√β for linear theory", s.width)
+    return float(min(s.until, room / max(grows, 1e-300), FOLDS / max(decays, 1e-300)))
+
 
 def simulate_splitting(s: Any) -> Evidence:
     """Spread and mean of tokens within ``width`` of the neuron, under descent."""
@@ -23,13 +39,14 @@ def simulate_splitting(s: Any) -> Evidence:
     offsets = s.width * np.random.default_rng(s.seed).uniform(-1, 1, s.n)
     offsets += s.width * 0.5
     start = np.stack([np.cos(offsets), np.sin(offsets)], axis=-1)
-    times = np.linspace(0.0, s.until, s.records)
+    until = _until(s)
+    times = np.linspace(0.0, until, s.records)
     run = flow(model, start, times=times, record=positions, method="dop853", rtol=s.rtol, atol=s.rtol * s.width)
     angles = np.arctan2(run["tokens"].values[..., 1], run["tokens"].values[..., 0])
     spread, mean = angles.std(axis=1), angles.mean(axis=1)
     values = {
-        "spread_rate": np.log(spread[-1] / spread[0]) / s.until,
-        "mean_rate": np.log(mean[0] / mean[-1]) / s.until,
+        "spread_rate": np.log(spread[-1] / spread[0]) / until,
+        "mean_rate": np.log(mean[0] / mean[-1]) / until,
     }
     curves = (Curve("spread", times, spread / spread[0]), Curve("mean", times, mean / mean[0]))
     return Evidence(values, curves=curves, runs=(run,))
@@ -38,7 +55,7 @@ def simulate_splitting(s: Any) -> Evidence:
 def predict_splitting(s: Any) -> Evidence:
     """κ - c and c, c = -ωσ(1)."""
     potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
-    pull, times = float(potential.pulls()[0]), np.linspace(0.0, s.until, 61)
+    pull, times = float(potential.pulls()[0]), np.linspace(0.0, _until(s), 61)
     rate = splitting_rate(pull, scale=landscape(potential, s.beta, s.kernel).scale)
     curves = (Curve("e^{(κ−c)t}", times, np.exp(rate * times)), Curve("e^{−ct}", times, np.exp(-pull * times)))
     return Evidence({"spread_rate": rate, "mean_rate": pull}, curves=curves)

@@ -11,6 +11,7 @@ from pathlines.limit.metastability.growth import (
     dominant_degree,
     formation_time,
     growth_rates,
+    log_mean_kernel,
     selection_probabilities,
     threshold,
 )
@@ -23,7 +24,7 @@ class Forecast(msgspec.Struct, frozen=True):
     """Rates by degree, the fastest degree, when it forms, how likely each count is (circle), where it changes.
 
     Rates and times of USA are given on both clocks: scaled kernel e^{β(<x,y>-1)}, printed kernel e^{β<x,y>}; ``None``
-    where a printed rate overflows. Times of k* are (½ ln N + ln c)/λ; ``mean_time`` averages over starts and modes.
+    beyond e^±700. Times of k* are (½ ln N + ln c)/λ; ``mean_time`` averages over starts and modes.
     """
 
     beta: float
@@ -33,9 +34,9 @@ class Forecast(msgspec.Struct, frozen=True):
     dominant_degree: int
     degrees: list[int]
     rates_sa: list[float]
-    rates_usa_scaled: list[float]
+    rates_usa_scaled: list[float | None]
     rates_usa_printed: list[float | None]
-    formation_times: dict[str, float]
+    formation_times: dict[str, float | None]
     mean_time: float | None
     probabilities: list[float] | None
     expected_maxima: float | None
@@ -50,8 +51,8 @@ def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast
     require(n * c * c > 1, "tokens", f"exceed 1/level² = {1 / c**2:g} (modes start at 1/√N, below the level)", n)
     top = dominant_degree(beta, d)
     count = max(6, 2 * top + 2)
-    softmax, scaled = growth_rates(beta, d, count), growth_rates(beta, d, count, "usa")
-    scaled_time = formation_time(beta, d, n, c, "usa")
+    softmax, time = growth_rates(beta, d, count).tolist(), formation_time(beta, d, n, c)
+    log_kernel = log_mean_kernel(beta, d)
     on_circle = d == 2
     return Forecast(
         beta=beta,
@@ -60,13 +61,13 @@ def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast
         level=c,
         dominant_degree=top,
         degrees=list(range(1, count + 1)),
-        rates_sa=softmax.tolist(),
-        rates_usa_scaled=scaled.tolist(),
-        rates_usa_printed=[_grown(rate, beta) for rate in scaled.tolist()],
+        rates_sa=softmax,
+        rates_usa_scaled=[_grown(rate, log_kernel) for rate in softmax],
+        rates_usa_printed=[_grown(rate, log_kernel + beta) for rate in softmax],
         formation_times={
-            "sa": formation_time(beta, d, n, c),
-            "usa_scaled": scaled_time,
-            "usa_printed": float(np.exp(np.log(scaled_time) - beta)),
+            "sa": time,
+            "usa_scaled": _grown(time, -log_kernel),
+            "usa_printed": _grown(time, -log_kernel - beta),
         },
         mean_time=mean_first_time(beta, n, c) if on_circle else None,
         probabilities=selection_probabilities(beta, n, c, count).tolist() if on_circle else None,
@@ -76,7 +77,9 @@ def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast
     )
 
 
-def _grown(rate: float, beta: float) -> float | None:
-    """rate · e^β, or ``None`` where it overflows."""
-    log = np.log(rate) + beta if rate > 0 else -np.inf
-    return float(np.exp(log)) if log < 700 else None
+def _grown(value: float, exponent: float) -> float | None:
+    """value · e^exponent, or ``None`` where that may be no normal number."""
+    if value == 0:
+        return 0.0
+    log = np.log(value) + exponent
+    return float(np.exp(log)) if abs(log) < 700 else None

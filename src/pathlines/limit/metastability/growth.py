@@ -20,6 +20,8 @@ from pathlines.limit.arguments import one_of
 
 SOURCES = (METASTABLE_EMERGENCE,)
 KINDS = ("sa", "usa")
+EARLY = 0.01
+"""Share of starts that may have a mode above the amplitude already."""
 
 
 def bessel_ratios(order: float, beta: float, count: int) -> np.ndarray:
@@ -43,12 +45,20 @@ def growth_rates(beta: float, d: int, count: int, kind: str = "sa") -> np.ndarra
 
 def mean_kernel(beta: float, d: int) -> float:
     """g_0 = Γ(d/2)(2/β)^a e^{-β} I_a(β): the mean of e^{β(<x,y>-1)} over the sphere."""
+    return float(np.exp(log_mean_kernel(beta, d)))
+
+
+def log_mean_kernel(beta: float, d: int) -> float:
+    """ln g_0, also where g_0 or the Bessel function in it underflows."""
     a = d / 2 - 1
     size = special.ive(a, beta)
     if size > 0:
-        return float(np.exp(special.gammaln(d / 2) + a * np.log(2 / beta) + np.log(size)))
-    # I_a(β) = (β/2)^a/Γ(a+1) · 0F1(a+1; β²/4) where the scaled Bessel function underflows
-    return float(np.exp(-beta) * special.hyp0f1(d / 2, beta * beta / 4))
+        return float(special.gammaln(d / 2) + a * np.log(2 / beta) + np.log(size))
+    # E e^{β(s-1)} over s = tanh x, where the law of s is cosh(x)^{1-d} dx and the trapezoid rule spectrally accurate
+    top = np.arcsinh(2 * beta / (d - 1)) / 2
+    x = np.arange(-12, 12 + top * np.sqrt(d), 0.2) / np.sqrt(d)
+    law = -(d - 1) * np.log(np.cosh(x))
+    return float(special.logsumexp(law + beta * (np.tanh(x) - 1)) - special.logsumexp(law))
 
 
 def dominant_degree(beta: float, d: int) -> int:
@@ -58,7 +68,10 @@ def dominant_degree(beta: float, d: int) -> int:
 
 
 def law_of_dominant_degree(beta: ArrayLike, d: int) -> np.ndarray:
-    """max(1, round(√(2β+a²) - a)), a = d/2 - 1: √(2β) for β ≫ d² (derived)."""
+    """k* ≃ max(1, round(√(2β+a²) - a)), a = d/2 - 1: √(2β) for β ≫ d² (derived).
+
+    One off near the thresholds: for large d it leaves one cluster at β = 3d/4, the rates do at 2d/3. See ``threshold``.
+    """
     a = positive_integer("d", d, 2) / 2 - 1
     return np.maximum(1, np.rint(np.sqrt(2 * np.asarray(beta, float) + a * a) - a)).astype(int)
 
@@ -82,19 +95,31 @@ def formation_time(beta: float, d: int, tokens: float, amplitude: float = 0.1, k
     return float((0.5 * np.log(n) + np.log(c)) / fastest)
 
 
+def quiet_start(tokens: float, amplitude: float, count: int) -> float:
+    """ln(c²N) of N i.i.d. tokens, whose modes 1..count start below the amplitude c but for one start in a hundred.
+
+    P(|m_k(0)| > c) = exp(-c²N) for each of them. With fewer tokens "the first mode to reach c" is noise of the start.
+    """
+    n = finite_number("tokens", tokens, 1.0, open_low=True)
+    c = finite_number("amplitude", amplitude, 0.0, 1.0, open_low=True)
+    least = float(np.log(count / EARLY)) / c**2
+    must = (
+        f"be at least ln({count}/{EARLY:g})/c² = {least:.5g} for {count} modes to start below the amplitude c = {c:g}"
+    )
+    require(n >= least, "tokens", must, n)
+    return float(np.log(n * c * c))
+
+
 def selection_probabilities(beta: float, tokens: float, amplitude: float = 0.1, count: int | None = None) -> np.ndarray:
     """P(mode k of the circle is the first to reach the amplitude c), k = 1.., from N i.i.d. uniform tokens.
 
     m_k(0) = Z_k/√N with independent complex normals, so P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}) and
-    P_k = ∫ -S_k'(t) Π_{j≠k} S_j(t) dt: an integral, not a simulation (derived). SA and USA give the same numbers up to
-    the clock, their rates being proportional.
+    P_k = ∫_0^∞ -S_k'(t) Π_{j≠k} S_j(t) dt / Π_j S_j(0), given that none is above c at t = 0: an integral, not a
+    simulation (derived), and the sum over k is one. SA and USA give the same numbers up to the clock, their rates being
+    proportional.
     """
-    n = finite_number("tokens", tokens, 1.0, open_low=True)
-    c = finite_number("amplitude", amplitude, 0.0, 1.0, open_low=True)
     most = positive_integer("count", count) if count is not None else 6 + 3 * dominant_degree(beta, 2)
-    rates = growth_rates(beta, 2, most)
-    require(n * c * c > 1, "tokens", f"exceed 1/amplitude² = {1 / c**2:g} (the modes start below the amplitude)", n)
-    start = np.log(n * c * c)
+    rates, start = growth_rates(beta, 2, most), quiet_start(tokens, amplitude, most)
 
     def density(t: float) -> np.ndarray:
         powers = np.exp(start - 2 * rates * t)
@@ -104,4 +129,4 @@ def selection_probabilities(beta: float, tokens: float, amplitude: float = 0.1, 
 
     longest = (start + 40) / (2 * rates.max())
     value, _ = integrate.quad_vec(density, 0.0, longest, epsabs=1e-12, epsrel=1e-10, limit=2000)
-    return value
+    return value / (-np.expm1(-np.exp(start))) ** most

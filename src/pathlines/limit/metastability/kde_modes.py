@@ -64,14 +64,19 @@ def last_mode(n: int, beta: float) -> float:
     return float(np.sqrt(square)) if square >= 0 else np.nan
 
 
+def inner_edge(n: int, beta: float) -> float:
+    """√(2 ln n - 3 ln β), or zero where that is negative."""
+    return float(np.sqrt(max(2 * np.log(n) - 3 * np.log(beta), 0.0)))
+
+
 def belt(n: int, beta: float) -> tuple[tuple[float, float], ...]:
     """Where almost all modes are as n → ∞: 2 ln n - 3 ln β ≤ t² ≤ 2 ln n - ln β.
 
-    Two intervals when 2 ln n > 3 ln β, otherwise one around zero.
+    Two intervals when 2 ln n > 3 ln β, otherwise one around zero; none for β ≤ 1 (the bounds would be reversed).
     """
-    outer = last_mode(n, beta)
-    inner = 2 * np.log(n) - 3 * np.log(beta)
-    gap = float(np.sqrt(max(inner, 0.0)))
+    outer, gap = last_mode(n, beta), inner_edge(n, beta)
+    if beta <= 1:
+        return ()
     return ((-outer, -gap), (gap, outer)) if gap > 0 else ((-outer, outer),)
 
 
@@ -92,7 +97,8 @@ def modes_between(low: float, high: float, n: int, beta: float) -> float:
 
 def _turns(low: float, high: float, n: int, beta: float) -> list[float] | None:
     """Where the density changes its scale: the peak of the bulk at zero and the inner edges of the belt."""
-    marks = [0.0, *(x for interval in belt(n, beta) for x in interval)]
+    inner = inner_edge(n, beta)
+    marks = [-inner, 0.0, inner]
     return sorted({x for x in marks if low < x < high}) or None
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import integrate
+from scipy import integrate, special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.limit.arguments import real_array
-from pathlines.limit.metastability.growth import bessel_ratios, dominant_degree, growth_rates
+from pathlines.limit.metastability.growth import bessel_ratios, dominant_degree, growth_rates, quiet_start
 
 SOURCES = (METASTABLE_EMERGENCE,)
 
@@ -29,23 +29,19 @@ def first_times(sizes: ArrayLike, beta: float, level: float = 0.1, kind: str = "
 def mean_first_time(
     beta: float, tokens: float, level: float = 0.1, kind: str = "sa", count: int | None = None
 ) -> float:
-    """E min_k t_k = ∫ Π_k P(t_k > t) dt over all real t, P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}).
+    """E min_k t_k = ∫_0^∞ Π_k P(t_k > t) dt / Π_k P(t_k > 0), P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}).
 
-    ~ ln N/(2λ_{k*}) for large N; starts that are above c already count with a negative time.
+    ~ ln N/(2λ_{k*}) for large N. Given that no mode is above c at t = 0 (see ``quiet_start``).
     """
-    n = finite_number("tokens", tokens, 1.0, open_low=True)
-    c = finite_number("level", level, 0.0, open_low=True)
     most = 6 + 3 * dominant_degree(beta, 2) if count is None else positive_integer("count", count)
-    rates = growth_rates(beta, 2, most, kind)
-    start = np.log(n * c * c)
+    rates, start = growth_rates(beta, 2, most, kind), quiet_start(tokens, level, most)
 
     def waiting(t: float) -> float:
-        return float(np.prod(-np.expm1(-np.exp(np.minimum(start - 2 * rates * t, 700.0)))))
+        return float(np.prod(-np.expm1(-np.exp(start - 2 * rates * t))))
 
     middle, width = start / (2 * rates.max()), 20 / rates.max()
-    late, _ = integrate.quad(waiting, 0, middle + width, points=[middle], epsabs=1e-10, limit=400)
-    early, _ = integrate.quad(lambda t: 1 - waiting(-t), 0, width, epsabs=1e-10, limit=400)
-    return late - early
+    value, _ = integrate.quad(waiting, 0, middle + width, points=[middle], epsabs=1e-10, limit=400)
+    return value / waiting(0.0)
 
 
 def mean_maxima(beta: float, t: ArrayLike = 0.0, kind: str = "sa") -> np.ndarray:
@@ -102,9 +98,9 @@ def moment_velocity(moments: ArrayLike, beta: float) -> np.ndarray:
     """
     m = np.asarray(moments, complex)
     top = len(m) - 1
-    ratios = bessel_ratios(0.0, finite_number("beta", beta, 0.0, open_low=True), top + 1)
+    beta = finite_number("beta", beta, 0.0, open_low=True)
     whole = np.concatenate([np.conj(m[:0:-1]), m])
     orders = np.arange(-top, top + 1)
-    g = ratios[np.abs(orders)] / (1 + 2 * bessel_ratios(0.0, beta, top + 60)[1:].sum())
+    g = bessel_ratios(0.0, beta, top + 1)[np.abs(orders)] * special.ive(0, beta)
     product = np.convolve(orders * g * whole, whole)[2 * top : 3 * top + 1]
     return np.arange(top + 1) / beta * product

@@ -46,20 +46,24 @@ def log_merging_time(
 
 def _log_usa(beta: float, start: float, end: float) -> float:
     w0, w1 = 2 * np.sin(start / 2) ** 2, 2 * np.sin(end / 2) ** 2
-    parts = [float(scaled_ei(beta * w)) + float(scaled_e1(beta * (2 - w))) for w in (w0, w1)]
+    # 2 - w from the cosine: near π it has digits that 1 - cos φ has lost
+    left = 2 * np.cos(start / 2) ** 2, 2 * np.cos(end / 2) ** 2
+    parts = [float(scaled_ei(beta * w)) + float(scaled_e1(beta * v)) for w, v in zip((w0, w1), left, strict=True)]
     return float(beta * w0 + np.log((parts[0] - np.exp(-beta * (w0 - w1)) * parts[1]) / 2))
 
 
 def _log_sa(beta: float, start: float, end: float, first: float, second: float) -> float:
-    """∫ dφ/(sin φ · e · bracket), the integrand divided by e^{βw_0}."""
-    top = beta * (1 - np.cos(start))
+    """∫ du/(e · bracket) over u = ln tan(φ/2), du = dφ/sin φ, the integrand divided by e^{βw_0}; w = 1 + tanh u."""
+    u0, u1 = float(np.log(np.tan(start / 2))), float(np.log(np.tan(end / 2)))
+    top = 2 * np.sin(start / 2) ** 2
 
-    def scaled(phi: float) -> float:
-        e = np.exp(beta * (np.cos(phi) - 1))
+    def scaled(u: float) -> float:
+        w = 2 / (1 + np.exp(-2 * u))
+        e = np.exp(-beta * w)
         bracket = second / (first + second * e) + first / (second + first * e)
-        return float(np.exp(beta * (1 - np.cos(phi)) - top) / (np.sin(phi) * bracket))
+        return float(np.exp(beta * (w - top)) / bracket)
 
-    width = 1 / (beta * np.sin(start) + 1)
-    near = [start - width * 2.0**k for k in range(-6, 12) if start - width * 2.0**k > end]
-    value, _ = integrate.quad(scaled, end, start, points=near or None, epsabs=0, epsrel=1e-12, limit=500)
-    return float(top + np.log(value))
+    width = 1 / (beta * np.sin(start) ** 2 + 1)
+    near = [u0 - width * 2.0**k for k in range(-6, 12) if u0 - width * 2.0**k > u1]
+    value, _ = integrate.quad(scaled, u1, u0, points=near or None, epsabs=0, epsrel=1e-12, limit=500)
+    return float(beta * top + np.log(value))

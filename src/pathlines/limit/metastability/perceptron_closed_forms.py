@@ -2,11 +2,12 @@
 arXiv:2601.21366; two atoms and rates derived).
 
 A neuron that attracts with c > 0 (v = -c cos²θ near it) holds a mass M in one point iff κM < c: deviations from the
-mean grow at rate κM - c, the mean relaxes at rate c. Beyond, the mass splits in two halves at ±δ,
+mean grow at rate κM - c, the mean relaxes at rate c. Beyond, two halves at ±δ are at rest,
 
     cos 2δ = 1 + ln(c/κM)/β,   E = M(κM + c)/(4β) - (cM/4)(1 + cos 2δ),
 
-κ = 1 for the kernel e^{β(<x,y>-1)}, e^β for e^{β<x,y>}.
+and on the circle they last while (c/2)(β sin²2δ + cos 2δ) ≥ κM/2: where it is less each of them splits again. On S² the
+mass spreads along a ring instead. κ = 1 for the kernel e^{β(<x,y>-1)}, e^β for e^{β<x,y>}.
 """
 
 from __future__ import annotations
@@ -46,6 +47,16 @@ def two_atoms(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -
     return TwoAtoms(float(np.arccos(cosine) / 2), float(m * (kappa * m + c) / (4 * beta) - c * m / 4 * (1 + cosine)))
 
 
+def halves_last(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -> bool:
+    """(c/2)(β sin²2δ + cos 2δ) ≥ κM/2: whether neither half of ``two_atoms`` splits again on the circle.
+
+    The curvature of f at a half: -κM/2 of its own mass, (κM/2)e^{β(cos 2δ-1)}(β sin²2δ - cos 2δ) of the other half, in
+    which κM e^{β(cos 2δ-1)} = c, and c cos 2δ of the neuron.
+    """
+    twice = 2 * two_atoms(beta, pull, mass, scale).delta
+    return bool(pull / 2 * (beta * np.sin(twice) ** 2 + np.cos(twice)) >= scale * mass / 2)
+
+
 def splitting_rate(pull: float, mass: float = 1.0, scale: float = 1.0) -> float:
     """κM - c: how fast a point of mass M at the neuron falls apart (negative: how fast it closes)."""
     return float(scale * mass - pull)
@@ -53,9 +64,11 @@ def splitting_rate(pull: float, mass: float = 1.0, scale: float = 1.0) -> float:
 
 @dataclass(frozen=True)
 class Splitting:
-    """What attracting neuron number ``neuron`` does to a point of mass one: it splits at ``rate`` κ - c (if positive)
-    into halves at ±``delta`` (``None`` without a closed form). ``largest`` = c/κ is the mass that stays in one point;
-    ``alone`` says that no other neuron acts there, so that all this is exact.
+    """What attracting neuron number ``neuron`` does to a point of mass one: it splits at ``rate`` κ - c (if positive).
+
+    ``delta``: into halves at ±δ that last (circle, ReLU without bias); ``None`` where they do not or there is no closed
+    form. ``again`` says that halves split again: there are more than two atoms. ``largest`` = c/κ is the mass that
+    stays in one point; ``alone`` that no other neuron acts at this one, so that rate and mass are exact.
     """
 
     neuron: int
@@ -63,6 +76,7 @@ class Splitting:
     rate: float
     largest: float
     delta: float | None
+    again: bool
     alone: bool
 
 
@@ -76,11 +90,12 @@ def splitting(land: Landscape) -> list[Splitting]:
         inputs = (here @ potential.directions.T + potential.biases)[0]
         outputs = ACTIVATIONS[potential.activation].value(inputs) * potential.strengths
         alone = not np.delete(outputs, j).any()
-        closed = potential.activation == "relu" and potential.biases[j] == 0 and c > land.scale * np.exp(-2 * land.beta)
-        delta = two_atoms(land.beta, float(c), scale=land.scale).delta if closed else None
-        found.append(
-            Splitting(j, float(c), splitting_rate(c, scale=land.scale), float(c / land.scale), delta, bool(alone))
-        )
+        plain = potential.d == 2 and potential.activation == "relu" and potential.biases[j] == 0
+        pair = plain and c > land.scale * np.exp(-2 * land.beta)
+        last = pair and (c >= land.scale or halves_last(land.beta, float(c), scale=land.scale))
+        delta = two_atoms(land.beta, float(c), scale=land.scale).delta if last else None
+        rate, largest = splitting_rate(c, scale=land.scale), float(c / land.scale)
+        found.append(Splitting(j, float(c), rate, largest, delta, plain and not last, bool(alone)))
     return found
 
 
@@ -125,8 +140,7 @@ def linear_density(land: Landscape) -> tuple[np.ndarray, float]:
     quadrupole = form - np.trace(form) / 2 * np.eye(2)
     shape = -beta * quadrupole / (2 * land.scale * special.ive(2, beta))
     largest = float(np.abs(np.linalg.eigvalsh(shape)).max())
-    require(
-        largest <= 1, "strengths", f"be at most 1/{largest:g} times as large (the density must stay positive)", largest
-    )
+    must = f"be at most {1 / max(largest, 1.0):.4g} times as large (the density must stay positive)"
+    require(largest <= 1, "strengths", must, potential.strengths)
     base = land.scale * special.ive(0, beta) / (2 * beta) + np.trace(form) / 4
     return shape, float(base + np.sum(shape * quadrupole) / 16)

@@ -1,20 +1,20 @@
-"""The global minimiser of the perceptron landscape, with the certificate that it is one.
+"""The global minimiser of the perceptron landscape, with a certificate.
 
 Strict convexity makes min E a convex problem over measures, solved by Frank-Wolfe with all corrections: atoms arrive at
 the minima of the first variation f, masses solve the quadratic programme on the atoms, and Newton's method moves
-positions, masses and the multiplier c together to ∇f = 0, f = c at the atoms. The answer certifies itself: the gap
-c - min f, taken over a fine grid and refined between its points, bounds E - min E (arXiv:2601.21366 for the landscape;
-the certificate derived). Circle and S². Some tens of milliseconds, a second on S² for many atoms.
+positions, masses and the multiplier c together to ∇f = 0, f = c at the atoms. The answer comes with its gap: c - min f
+bounds E - min E (arXiv:2601.21366 for the landscape; the bound derived). The minimum is that of the local minima seen
+by a fine even grid and by lines across every neuron, refined between their points; one that both miss is not in it.
+Circle and S². Some tens of milliseconds, a second on S² for many atoms.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.limit.metastability.perceptron_landscape import (
     SOURCES as SOURCES,
 )
@@ -23,6 +23,7 @@ from pathlines.limit.metastability.perceptron_landscape import (
     position_jacobian,
     tangent_bases,
 )
+from pathlines.limit.metastability.perceptron_probes import neuron_lines, probe_points
 from pathlines.limit.metastability.simplex_programme import simplex_masses
 
 SMALLEST_MASS = 1e-13
@@ -31,7 +32,8 @@ NEWTON_STEPS = 12
 
 @dataclass(frozen=True)
 class Minimiser:
-    """A measure of atoms and how far it can be from the minimum: E - min E ≤ ``kkt_gap``.
+    """A measure of atoms and how far it can be from the minimum: E - min E ≤ ``kkt_gap`` = c - min f, the minimum of
+    those around ``probes`` points (even ones and those close to neurons, see ``lowest_points``).
 
     ``multiplier`` is c = ∫f dμ, ``rates`` the Hessian eigenvalues in the positions (see ``Landscape.rates``),
     ``heaviest_mass`` that of an arc (cap) of length 1/(2√β). Energies are those of the kernel in use, κ included.
@@ -45,29 +47,12 @@ class Minimiser:
     rates: np.ndarray
     heaviest_mass: float
     iterations: int
+    probes: int
 
     @property
     def angles(self) -> np.ndarray:
         """Angles in [0, 2π) of atoms on the circle."""
         return np.mod(np.arctan2(self.atoms[:, 1], self.atoms[:, 0]), 2 * np.pi)
-
-
-@cache
-def probe_points(d: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """About ``count`` points spread evenly over the sphere of R^d, d = 2 or 3, and the indices of their neighbours."""
-    if d == 2:
-        angles = 2 * np.pi * np.arange(count) / count
-        index = np.arange(count)
-        return np.stack([np.cos(angles), np.sin(angles)], -1), np.stack([np.roll(index, 1), np.roll(index, -1)], -1)
-    if d == 3:
-        from scipy.spatial import cKDTree
-
-        k = np.arange(count) + 0.5
-        height, turn = 1 - 2 * k / count, np.pi * (1 + np.sqrt(5)) * k
-        ring = np.sqrt(1 - height**2)
-        points = np.stack([ring * np.cos(turn), ring * np.sin(turn), height], -1)
-        return points, cKDTree(points).query(points, k=7)[1][:, 1:]
-    raise ArgumentError(f"The minimiser is computed on the circle (d = 2) and on S² (d = 3), but d is {d}.")
 
 
 def _retract(x: np.ndarray) -> np.ndarray:
@@ -89,17 +74,27 @@ def _refined(land: Landscape, x: np.ndarray, atoms: np.ndarray, masses: np.ndarr
 
 
 def lowest_points(land: Landscape, atoms: np.ndarray, masses: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Local minima of f on the probe points, refined between them, and f there, lowest first."""
+    """Local minima of f on the even points and on the lines across neurons, refined, and f there, lowest first."""
     points, neighbours = probe_points(land.potential.d, count)
     f = land.first_variation(points, atoms, masses)
-    found = points[np.all(f[:, None] <= f[neighbours], axis=1)]
-    found = found[np.argsort(land.first_variation(found, atoms, masses))][:64]
+    seen = points[np.all(f[:, None] <= f[neighbours], axis=1)]
+    seen = seen[np.argsort(land.first_variation(seen, atoms, masses))][:64]
+    found = np.concatenate([seen, _lowest_on_lines(land, atoms, masses)])
     better = _refined(land, found, atoms, masses)
     before, after = (land.first_variation(x, atoms, masses) for x in (found, better))
     best = np.where((after < before)[:, None], better, found)
     value = np.minimum(before, after)
     order = np.argsort(value)
     return best[order], value[order]
+
+
+def _lowest_on_lines(land: Landscape, atoms: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """The lowest of the minima along the lines across neurons, at most one a line and 64 in all."""
+    lines = neuron_lines(land.potential)
+    f = land.first_variation(lines.reshape(-1, lines.shape[2]), atoms, masses).reshape(lines.shape[:2])
+    lowest = np.argmin(f, axis=1)
+    order = np.argsort(f.min(axis=1))[:64]
+    return lines[order, lowest[order]]
 
 
 def _residual(land: Landscape, atoms: np.ndarray, masses: np.ndarray, c: float, bases: np.ndarray) -> np.ndarray:
@@ -168,7 +163,8 @@ def _corrected(land: Landscape, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def minimise(land: Landscape, tolerance: float = 1e-10, points: int | None = None, most: int = 60) -> Minimiser:
     """The measure with E - min E below ``tolerance`` (in units of κ), or the best after ``most`` rounds.
 
-    ``points`` probe points (3600 on the circle, 4000 on S² by default; more for large β). Look at ``kkt_gap``.
+    ``points`` even probe points (3600 on the circle, 4000 on S² by default; more for large β), five times as many for
+    the gap at the end. Look at ``kkt_gap``.
     """
     tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
     d, most = land.potential.d, positive_integer("most", most)
@@ -219,4 +215,5 @@ def _finished(land: Landscape, atoms: np.ndarray, masses: np.ndarray, rounds: in
     c = land.scale * float(masses @ land.first_variation(atoms, atoms, masses))
     gap = land.scale * _gap(land, atoms, masses, count)
     rates, heaviest = land.rates(atoms, masses), land.heaviest(atoms, masses)
-    return Minimiser(atoms, masses, land.energy(atoms, masses), c, gap, rates, heaviest, rounds)
+    probes = count + int(np.prod(neuron_lines(land.potential).shape[:2]))
+    return Minimiser(atoms, masses, land.energy(atoms, masses), c, gap, rates, heaviest, rounds, probes)

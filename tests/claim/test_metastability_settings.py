@@ -1,0 +1,45 @@
+"""Claims of the metastability family at other settings than their own: the theory is right there, or says that it is
+silent, or the setting is refused.
+"""
+
+import pytest
+
+from pathlines.claim import CLAIMS, evaluate
+from pathlines.foundation.errors import ArgumentError
+
+HOLDS = [
+    ("P4", {"strength": -0.1}),
+    ("P4", {"strength": 0.7, "until": 40.0}),
+    ("M2", {"corners": [2, 5], "betas": [3.0, 9.0], "modes": [1, 1]}),
+    ("M4", {"angles": [0.0, 0.5, 1.1, 2.4, 5.0], "masses": [1.0, 1e-12, 2.0, 3.0, 1e-6], "betas": [20.0, 1000.0]}),
+    ("G1", {"betas": [0.001, 1000.0]}),
+    ("G3", {"dimensions": [100, 3, 4], "betas": [2.5307, 70.0, 144.4577]}),
+    ("K3", {"cells": [[20, 1.0], [30, 0.5], [1000, 2.0]]}),
+    pytest.param("P3", {"beta": 4.0, "strengths": [0.05, -0.03]}, marks=pytest.mark.slow),
+]
+SILENT = [
+    ("ER-05b", {"beta": 20.0}),
+    pytest.param("ER-08b", {"centres": [0.0, 0.6]}, marks=pytest.mark.slow),
+    pytest.param("M2", {"corners": [2, 6], "betas": [3.0, 40.0], "modes": [1, 3]}, marks=pytest.mark.slow),
+]
+REFUSED = [
+    ("K5", {"cells": [[1000, 0.5]]}, "1 < β"),
+    ("ER-14b", {"strengths": [1.0, -0.7]}, "times as large"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), HOLDS)
+def test_holds(name, changes):
+    outcome = evaluate(CLAIMS[f"metastability/{name}"], "quick", changes)
+    assert outcome.verdict == "holds", (outcome.quantity, outcome.measured, outcome.expected)
+
+
+@pytest.mark.parametrize(("name", "changes"), SILENT)
+def test_silent(name, changes):
+    assert evaluate(CLAIMS[f"metastability/{name}"], "quick", changes).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(("name", "changes", "says"), REFUSED)
+def test_refused_at_once(name, changes, says):
+    with pytest.raises(ArgumentError, match=says):
+        evaluate(CLAIMS[f"metastability/{name}"], "quick", changes)
