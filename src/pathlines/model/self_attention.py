@@ -173,9 +173,7 @@ class SelfAttention(Model):
             out, log_scale = self._summed(x, x, x, masses)
             out = self.weights.value_sign * out
         else:
-            query = x if heads.query is None else jnp.einsum("hpd,nd->hnp", heads.query, x)
-            key = x if heads.key is None else jnp.einsum("hpd,nd->hnp", heads.key, x)
-            value = jnp.einsum("hed,nd->hne", heads.value, x)
+            query, key, value = heads.applied(x)
             axes = (0 if heads.query is not None else None, 0 if heads.key is not None else None, 0)
             one = lambda q, k, v: self._summed(q, k, v, masses)  # noqa: E731
             outs, scales = jax.vmap(one, in_axes=axes)(query, key, value)
