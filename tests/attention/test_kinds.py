@@ -163,6 +163,7 @@ def test_bad_input():
         (lambda: SelfAttention(1.0, causal=True, prefix="all"), "prefix"),
         (lambda: SelfAttention(1.0, causal=True, multiplicities=[0, 1]).check(np.eye(2)), "leaves row 0 empty"),
         (lambda: SelfAttention(1.0, causal=[0, 0, 1]).check(np.eye(2)), "one position a token"),
+        (lambda: SelfAttention(1.0, causal=[0, 1, 2]).check(np.eye(5)), r"one position a token \(5\), not 3"),
         (lambda: Fixed(V[0], Q[0][:2]), "square"),
         (lambda: Fixed(V[0], Q[0][:2], K[0]), "shape of `query`"),
     ]

@@ -1,5 +1,7 @@
 """Sinkhorn attention: marginals, invariances, truncation, derivatives by the formula, how many iterations."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,6 +70,47 @@ def test_derivative_vs_the_linear_system():
     df, dg = np.split(np.linalg.lstsq(system, right, rcond=1e-12)[0], 2)
     dP = P * (dS + df[:, None] + dg[None, :])
     np.testing.assert_allclose(found, dP @ x + P @ E, atol=1e-10)
+
+
+def two_tokens(eps):
+    """Model, tokens, a direction, and the derivative of the field: P = (p, 1-p; 1-p, p), logit p half the curl of S."""
+    rng = np.random.default_rng(3)
+    score = np.array([[0.5, 0.2], [-0.3, 0.4]])
+    x, e = rng.standard_normal((2, 2, 2))
+    curl = lambda S: (S[0, 0] + S[1, 1] - S[0, 1] - S[1, 0]) / (2 * eps)  # noqa: E731
+    p = 1 / (1 + np.exp(-curl(x @ score.T @ x.T)))
+    dp = p * (1 - p) * curl(e @ score.T @ x.T + x @ score.T @ e.T)
+    exact = dp * np.array([[1, -1], [-1, 1]]) @ x + np.array([[p, 1 - p], [1 - p, p]]) @ e
+    model = SelfAttention(1.0, attention=Sinkhorn(eps, "1"), weights=Fixed(np.eye(2), score), space="euclidean")
+    return model, x, e, exact
+
+
+@pytest.mark.parametrize(("eps", "error"), [(0.3, 1e-9), (0.1, 1e-4), (0.03, 1e-4), (1e-3, 1e-9)])
+def test_derivative_where_the_iteration_is_slow(eps, error):
+    """Two tokens need e^{1/ε} iterations: derivatives keep the digits of the plan that it stopped at."""
+    model, x, e, exact = two_tokens(eps)
+    _, found = jax.jvp(lambda y: model.drift(y, jnp.zeros(())), (jnp.asarray(x),), (jnp.asarray(e),))
+    np.testing.assert_allclose(found, exact, atol=error)
+
+
+def test_few_tokens_are_counted():
+    """A Gaussian cloud with the covariance of these two would take 223 iterations; they take more than 10 000."""
+    model, x, _, _ = two_tokens(0.1)
+    with pytest.warns(PathlinesWarning, match="not converged after 10000"):
+        model.check(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        two_tokens(0.3)[0].check(x)
+
+
+def test_caution_weighs_by_mass():
+    """Far tokens without mass are not there, counted or estimated."""
+    for n in (20, 300):
+        tokens = np.random.default_rng(n).standard_normal((n, 2))
+        tokens[-1] = 1e4
+        masses = np.append(np.full(n - 1, 1 / (n - 1)), 0.0)
+        assert Sinkhorn(1.0).caution(lambda: (tokens, tokens))  # noqa: B023
+        assert not Sinkhorn(1.0).caution(lambda: (tokens, tokens, masses))  # noqa: B023
 
 
 def test_iterations_as_predicted_and_warm_start():

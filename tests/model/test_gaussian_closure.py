@@ -1,9 +1,13 @@
 """Gaussian closures in factor form against covariance form, quadrature and invariances; Jacobi rotations."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import expit
 
 from pathlines.domain.jacobi import COUPLING, RESOLVENT, damped, orthogonal_rows
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
@@ -13,7 +17,7 @@ from pathlines.limit.gaussian.moments import affine_field, head
 from pathlines.model import MODELS
 from pathlines.model.gaussian_closure import Cloud, SoftmaxGaussian, closure, closure_kinds, sigma_points
 from pathlines.model.gaussian_examples import EXAMPLES
-from pathlines.model.gaussian_moments import SigmoidGaussian, UnnormalisedGaussian
+from pathlines.model.gaussian_moments import SigmoidGaussian, UnnormalisedGaussian, smoothed_sigmoid
 from pathlines.model.gaussian_normalised import L2Gaussian, SinkhornGaussian
 
 RNG = np.random.default_rng(5)
@@ -118,6 +122,39 @@ def test_sigmoid_closure_vs_reference_value():
     assert float(run["cloud_mean"].values[-1, 0]) == pytest.approx(0.863308876, abs=1e-8)
     assert float(run["covariance_trace"].values[-1]) == pytest.approx(1.654730722, abs=1e-8)
     assert 0 < float(run["closure_defect"].values[-1]) < 0.1
+
+
+def test_smoothed_sigmoid_vs_scipy():
+    """Adaptive quadrature with breaks where either factor turns over, for √v from 0.03 to 1000."""
+    pairs = [(m, v**0.5) for v in (1e-3, 0.5, 15.9, 16.1, 400.0, 1e6) for m in (0.0, -1.3, 7.0)]
+    found = smoothed_sigmoid(*jnp.asarray(pairs).T)
+    for (m, root), *got in zip(pairs, *found, strict=True):
+        for f, value in zip((expit, lambda u: expit(u) * expit(-u)), got, strict=True):
+            breaks = sorted({-9.0, 9.0, *np.clip((np.array([-40, -5, 0, 5, 40]) - m) / root, -9, 9)})
+            density = lambda z, f=f, m=m, root=root: f(m + root * z) * np.exp(-z * z / 2)  # noqa: E731
+            exact = sum(
+                quad(density, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in zip(breaks, breaks[1:], strict=False)
+            )
+            assert float(value) == pytest.approx(exact / np.sqrt(2 * np.pi), abs=1e-12)
+
+
+def test_sigmoid_closure_with_strong_scores():
+    """A fine double sum at a = 100; at a → ∞ the weights are 1{xy > 0}, whose moments are those of half lines."""
+    z = np.linspace(-8, 8, 6001)
+    w = np.exp(-(z**2) / 2)
+    w /= w.sum()
+    x = 0.4 + z
+    y = expit(100 * np.outer(x, x)) @ (w * x)
+    mean, factor = drift(SigmoidGaussian([[1.0]], [[100.0]]), [0.4], [[1.0]])
+    np.testing.assert_allclose([mean[0], factor[0, 0]], [w @ y, (w * z) @ y], atol=1e-8)
+    share, density = 0.5 * (1 + math.erf(0.4 / np.sqrt(2))), np.exp(-0.08) / np.sqrt(2 * np.pi)
+    right, left = 0.4 * share + density, 0.4 * (1 - share) - density  # E[Y; Y > 0] and E[Y; Y < 0]
+    mean, factor = drift(SigmoidGaussian([[1.0]], [[1e7]]), [0.4], [[1.0]])
+    exact = [right * share + left * (1 - share), density * (right - left)]
+    np.testing.assert_allclose([mean[0], factor[0, 0]], exact, atol=1e-6)
+    # centred isotropic cloud in the plane: E[y | x] = x/(|x|√(2π)) at a → ∞, so that E[y zᵀ] = I E|z|/(2√(2π)) = I/4
+    np.testing.assert_allclose(drift(SigmoidGaussian(np.eye(2), 1e5 * np.eye(2)), [0, 0], np.eye(2))[1], np.eye(2) / 4,
+                               atol=1e-6)  # fmt: skip
 
 
 def test_unnormalised_stops_where_its_moments_end():

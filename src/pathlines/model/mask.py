@@ -28,10 +28,11 @@ class Mask(eqx.Module):
     last: Int[Array, " n"] | None
     causal: bool = eqx.field(static=True)
     prefix: str = eqx.field(static=True)
+    given: int | None = eqx.field(static=True)
 
     def __init__(self, attention: Attention, positions: Any = False, prefix: str = "sum") -> None:
         require(prefix in PREFIXES, "prefix", f"be one of {', '.join(PREFIXES)}", prefix)
-        self.prefix, self.last = prefix, None
+        self.prefix, self.last, self.given = prefix, None, None
         self.causal = bool(positions) if isinstance(positions, (bool, np.bool_)) else True
         if self.causal and attention.unmaskable:
             raise FormError(f"There is no masked {type(attention).__name__} attention: {attention.unmaskable}.")
@@ -40,13 +41,14 @@ class Mask(eqx.Module):
         places = finite_array("causal", positions, ("n",)).astype(float)
         if np.any(np.diff(places) < 0):
             raise ArgumentError("Argument `causal` must hold positions that do not decrease; sort the tokens by them.")
+        self.given = len(places)
         if np.any(np.diff(places) == 0):
             self.last = jnp.asarray(np.searchsorted(places, places, side="right") - 1)
 
     def check(self, n: int, multiplicities: Any) -> None:
         """One position a token, and something to see for everyone."""
-        if self.last is not None and self.last.shape != (n,):
-            raise ArgumentError(f"Argument `causal` must have one position a token ({n}), not {self.last.shape[0]}.")
+        if self.given not in (None, n):
+            raise ArgumentError(f"Argument `causal` must have one position a token ({n}), not {self.given}.")
         if not self.causal or multiplicities is None:
             return
         seen = np.cumsum(np.asarray(multiplicities))[... if self.last is None else np.asarray(self.last)]

@@ -98,23 +98,42 @@ def simulate_general(s: Any) -> Evidence:
 
 
 def predict_general(s: Any) -> Evidence:
-    """T* by SciPy in scale-free covariances, the direction by the rule of the extremal eigenvalue of V."""
+    """T* by SciPy in scale-free covariances, the direction by the rule of the extremal eigenvalue of V.
+
+    An extremal eigenvalue that is repeated leaves it to Σ_0 which of its vectors it is: known for V = vI, where Σ
+    follows A' = vA with V = I, and open otherwise.
+    """
     time, seen = scaled_blow_up([head(s.V, s.A)], s.covariance)
-    profiles = [u * np.sign(u[np.argmax(np.abs(u))]) for _, u in rank_one_profiles(s.V, s.A)]
-    known = bool(profiles) and np.isfinite(time)
-    nearest = max(profiles, key=lambda u: abs(u @ seen)) if known else None
-    profile = [time * (1 - 0.9 * k / 50) for k in range(51)] if np.isfinite(time) else []
-    rank_one = 1 / (2 * next(iter(v for v, _ in rank_one_profiles(s.V, s.A)), 1.0)) / _form(s.A, nearest)
-    curves = (Curve("profile c/(T* − t)", [time - x for x in profile], [rank_one / x for x in profile]),)
+    profiles = _profiles(s) if np.isfinite(time) else []
+    if not profiles:
+        return Evidence({"inverse_time": _speed(time) if np.isfinite(time) else None, "direction": None})
+    v, nearest = max(profiles, key=lambda pair: abs(pair[1] @ seen))
+    nearest = nearest * np.sign(nearest[np.argmax(np.abs(nearest))])
+    left = time * (1 - 0.9 * np.arange(51) / 50)
+    rank_one = 1 / (2 * v * _form(s.A, nearest))
     return Evidence(
-        {"inverse_time": _speed(time) if np.isfinite(time) else None, "direction": nearest},
-        curves=curves if known else (),
+        {"inverse_time": _speed(time), "direction": nearest},
+        curves=(Curve("profile c/(T* − t)", time - left, rank_one / left),),
         source="SciPy; rule of the extremal eigenvalue",
     )
 
 
-def _form(score: Any, u: np.ndarray | None) -> float:
-    return 1.0 if u is None else float(u @ np.asarray(score, float) @ u)
+def _profiles(s: Any) -> list[tuple[float, np.ndarray]]:
+    """(v, u) of the possible profiles; none where Σ_0 decides between the vectors of a repeated eigenvalue."""
+    value = np.asarray(s.V, float)
+    if np.array_equal(value, value[0, 0] * np.eye(len(value))):
+        _, u = identity_value_blow_up(value[0, 0] * np.asarray(s.A, float), s.covariance)
+        return [] if u is None else [(float(value[0, 0]), u)]
+    values = np.linalg.eigvals(value)
+    close = 1e-6 * np.abs(values).max()  # two equal ones of a Jordan block come out √rounding apart
+    last, first = values[np.argmax(values.real)], values[np.argmin(values.real)]
+    ends = [v for v, grows in ((last, last.real > 0), (first, first.real < 0)) if grows]
+    repeated = any(np.sum(np.abs(values - v) <= close) > 1 for v in ends)
+    return [] if repeated else rank_one_profiles(value, s.A)
+
+
+def _form(score: Any, u: np.ndarray) -> float:
+    return float(u @ np.asarray(score, float) @ u)
 
 
 claim(
@@ -138,7 +157,8 @@ claim(
     simulate=simulate_general,
     predict=predict_general,
     axes=Axes("depth-time t", "tr Σ", y_scale="log"),
-    note="Inconclusive where no rank-one profile is stable (complex extremal pairs) or no blow-up is seen.",
+    note="Inconclusive where no rank-one profile is stable (complex extremal pairs), an extremal eigenvalue is repeated "
+    "(V = vI is known), or no blow-up is seen.",
 )
 
 

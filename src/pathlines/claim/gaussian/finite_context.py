@@ -17,6 +17,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import at_least, at_most, relative, standard_errors
 from pathlines.domain.quadrature import Markers, gauss_legendre, trapezoid
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate.coupling import Coupling, synchronous_coupling
 from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
@@ -43,8 +44,19 @@ def _draws(s: Any, n: int, d: int) -> np.ndarray:
 
 
 def _line(s: Any, n: int) -> tuple[Coupling, np.ndarray]:
+    _last_variance(s)
     samples = np.sqrt(s.variance) * _draws(s, n, 1)
     return _coupled(s, [[s.v]], [[s.a]], trapezoid([0.0], [[s.variance]], 0.25), samples), samples
+
+
+def _last_variance(s: Any) -> float:
+    """σ/(1 - 2vaσT) of the mean field at depth T, which must not have exploded before."""
+    left = 1 - 2 * s.v * s.a * s.variance * s.until
+    if left <= 0:
+        blow_up = s.until / (1 - left)
+        raise ArgumentError(f"Setting `until` must be below the blow-up of the mean field at 1/(2vaσ) = {blow_up:g}, "
+                            f"but is {s.until:g}.")  # fmt: skip
+    return float(s.variance / left)
 
 
 # --- C02
@@ -54,7 +66,7 @@ def simulate_line(s: Any) -> Evidence:
     """Medians over runs of √n C_n and √n W_1 at the end, root mean square of √n W_2 at the start."""
     rows: dict[str, list[float]] = {"coupling": [], "w1": [], "w2_start": []}
     spread, runs = [], []
-    end = np.sqrt(s.variance / (1 - 2 * s.v * s.a * s.variance * s.until))
+    end = np.sqrt(_last_variance(s))
     for n in s.sizes:
         pair, samples = _line(s, n)
         runs.append(pair.run)
@@ -84,9 +96,9 @@ def _start_distance(n: int) -> float:
 
 def predict_line(s: Any) -> Evidence:
     """Linear response on 161 nodes for n → ∞; order statistics for W_2 at the start, exactly at each n."""
+    last = _last_variance(s)
     nodes, masses = gaussian_grid(0.0, np.sqrt(s.variance), 0.1)
     found = response([[s.a]], [[s.v]], nodes[:, None], masses, s.until)
-    last = s.variance / (1 - 2 * s.v * s.a * s.variance * s.until)
     usual = theta([[s.a]], [[max(last, s.variance)]]) < CRITICAL
     draws = (coupling_draws(found, masses), line_distance_draws(found, masses))
     limits = [float(np.median(x)) if usual else None for x in draws]
