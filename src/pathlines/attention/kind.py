@@ -72,8 +72,8 @@ class Attention(eqx.Module):
         """(queries, keys, values) whose inner products are the scores, β times those of the kind."""
         return beta * queries, keys, values
 
-    def caution(self, paired: Callable[[], tuple[np.ndarray, np.ndarray]]) -> str:
-        """What a user should know before a run from tokens with these (β queries, keys); nothing for most kinds."""
+    def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
+        """What a user should know before a run from tokens with these (β queries, keys, masses); mostly nothing."""
         return ""
 
     def direct(

@@ -22,7 +22,7 @@ from pathlines.foundation.papers import UNIFIED, Paper
 MOST = 10_000
 """Iterations after which one gives up: the plan is then within the column error that is reported."""
 COUNTED = 256
-"""Tokens up to which iterations are counted before a run: at most 10 000 times 2n² exponentials, a second or two."""
+"""Tokens up to which iterations are counted before a run, for the price of one drift; above, they are estimated."""
 
 
 class Balance(NamedTuple):

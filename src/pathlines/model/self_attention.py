@@ -146,9 +146,9 @@ class SelfAttention(Model):
         if array.ndim == 2 and (text := self.attention.caution(lambda: self._scaled_pairs(array))):
             warnings.warn(text, PathlinesWarning, stacklevel=4)
 
-    def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
         query, key = self.paired(jnp.asarray(tokens), START)
-        return np.asarray(self.beta * query), np.asarray(key)
+        return np.asarray(self.beta * query), np.asarray(key), np.asarray(self.normalised_masses(*_like(tokens)))
 
     def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The state is the tokens."""

@@ -157,8 +157,8 @@ claim(
     simulate=simulate_general,
     predict=predict_general,
     axes=Axes("depth-time t", "tr Σ", y_scale="log"),
-    note="Inconclusive where no rank-one profile is stable (complex extremal pairs), an extremal eigenvalue is repeated "
-    "(V = vI is known), or no blow-up is seen.",
+    note="Inconclusive where no rank-one profile is stable (complex extremal pairs), an extremal eigenvalue is "
+    "repeated (V = vI is known), or no blow-up is seen.",
 )
 
 
