@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, PrecisionError
 from pathlines.integrate import flow
 from pathlines.integrate.fate import fates
 from pathlines.integrate.lanes import in_turns
@@ -91,6 +91,40 @@ def test_arguments():
         fates([SoftmaxGaussian(np.eye(2), np.eye(2))] * 2, FACTOR)
     with pytest.raises(ArgumentError, match="until"):
         fates(SoftmaxGaussian(np.eye(2), np.eye(2)), FACTOR, until=1e12)
+
+
+@pytest.mark.parametrize(
+    ("factor", "message"),
+    [
+        (np.zeros((2, 2)), "factor 0 is zero"),
+        (np.eye(3), "must have 2 rows"),
+        (np.array([[np.nan, 0], [0, 1]]), "must be finite"),
+        (np.zeros((0, 2, 2)), "one d × r factor a model"),
+    ],
+)
+def test_bad_factors_in_one_line(factor, message):
+    with pytest.raises(ArgumentError, match=message):
+        fates(SoftmaxGaussian(np.eye(2), np.eye(2)), factor)
+
+
+def test_fates_need_64_bits():
+    with jax.enable_x64(False), pytest.raises(PrecisionError, match="enable_float64"):
+        fates(SoftmaxGaussian(np.eye(2), np.eye(2)), FACTOR)
+
+
+def test_clouds_that_stand_still_and_one_that_only_seems_to_vanish():
+    """A factor that turns, Y → YO, and zero weights leave Σ alone; diag(1, x) shrinks by e^{-12} before T* = 1/(2x)."""
+    turning, nothing = np.array([[0.0, 1.0], [-1.0, 0.0]]), np.zeros((2, 2))
+    models = [SoftmaxGaussian(np.eye(2), turning), SoftmaxGaussian(np.eye(2), nothing), SoftmaxGaussian(nothing)]
+    models += [SoftmaxGaussian(np.eye(2), np.diag([-1.0, 1.0]))] * 2
+    starts = np.stack([np.eye(2), FACTOR, FACTOR, np.diag([1, 1e-3]), np.diag([1, 1e-4])])
+    *still, sooner, later = fates(models, starts)
+    assert [f.kind for f in still] == ["converged"] * 3
+    for fate, start in zip(still, starts, strict=False):
+        np.testing.assert_allclose(fate.covariance, start @ start.T, atol=1e-8)
+    assert sooner.kind == later.kind == "blow-up"
+    assert sooner.blow_up_time == pytest.approx(5e5, rel=1e-5)
+    assert later.blow_up_time == pytest.approx(5e7, rel=1e-3)
 
 
 class Stiff(PathModel):

@@ -1,6 +1,7 @@
 """Gaussian closures in factor form against covariance form, quadrature and invariances; Jacobi rotations."""
 
 import math
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -132,9 +133,7 @@ def test_smoothed_sigmoid_vs_scipy():
         for f, value in zip((expit, lambda u: expit(u) * expit(-u)), got, strict=True):
             breaks = sorted({-9.0, 9.0, *np.clip((np.array([-40, -5, 0, 5, 40]) - m) / root, -9, 9)})
             density = lambda z, f=f, m=m, root=root: f(m + root * z) * np.exp(-z * z / 2)  # noqa: E731
-            exact = sum(
-                quad(density, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in zip(breaks, breaks[1:], strict=False)
-            )
+            exact = sum(quad(density, a, b, epsabs=1e-14, epsrel=1e-13)[0] for a, b in pairwise(breaks))
             assert float(value) == pytest.approx(exact / np.sqrt(2 * np.pi), abs=1e-12)
 
 

@@ -49,6 +49,18 @@ def test_singular_covariances():
     assert gaussian_distance([0, 0], u @ u.T, [3, 4], np.zeros((2, 2))) == pytest.approx(np.sqrt(26))
 
 
+def test_near_covariances_keep_their_digits():
+    """W_2 of factors (1+h)L and L is h|L|, also when one is rotated, padded or wide."""
+    factor = np.random.default_rng(0).standard_normal((50, 50))
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((60, 60)))[0]
+    wide = np.pad(factor, ((0, 0), (0, 10))) @ turn
+    for h in (1e-4, 1e-8):
+        exact = h * np.linalg.norm(factor)
+        assert bures((1 + h) * factor, factor) == pytest.approx(exact, rel=1e-5)
+        assert bures((1 + h) * wide, factor) == pytest.approx(exact, rel=1e-5)
+    assert bures(factor[:, :2], factor[:, :1]) <= np.linalg.norm(factor[:, 1]) + 1e-12
+
+
 def test_gelbrich_is_a_lower_bound():
     """Of W_2 on a line, with equality for the moments themselves; n E of its square at the start as derived."""
     x = RNG.standard_normal((40, 1)) ** 3

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, finite_number
+from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number
 from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
 from pathlines.integrate.lanes import in_turns
 from pathlines.integrate.methods import METHODS
 from pathlines.model.gaussian_closure import GaussianClosure
-from pathlines.model.gaussian_scaled import STILL, TO_ZERO, Scaled, ScaledClosure
+from pathlines.model.gaussian_scaled import STILL, Scaled, ScaledClosure
 
 CLASSES = ("converged", "to-zero", "blow-up", "exponential", "algebraic", "undecided")
 EXPLICIT_UNTIL = 1000.0
@@ -78,22 +78,14 @@ def fates(
     explicit method to s = 1000, then Rodas5P for those that are not decided, up to ``until``. A
     cloud whose scale-free speed falls below ``still`` has converged; algebraic limits come later than that. Cost
     for d = 4, after compilation: four milliseconds a cloud on one core, most of it for the few that take thousands of
-    steps; O(d⁶) a step in the stiff part.
+    steps; O(d⁶) a step in the stiff part. Needs 64-bit numbers.
     """
-    starts = np.asarray(factors, float)
-    if starts.ndim == 2:
-        starts = starts[None]
-    listed = [models] * len(starts) if isinstance(models, GaussianClosure) else list(models)
-    if starts.ndim != 3 or len(listed) != len(starts):
-        raise ArgumentError(f"Argument `factors` must hold one d × r factor a model, but has shape {starts.shape}.")
+    if jnp.result_type(float) != np.float64:
+        raise PrecisionError("Fates need 64-bit numbers: call pathlines.enable_float64() once at the start.")
+    listed, starts = _checked(models, factors)
     last = finite_number("until", until, 1.0, LONGEST)
-    if not listed[0].preserves:
-        name = type(listed[0]).__name__
-        raise ArgumentError(
-            f"Argument `models` must keep Gaussians (softmax, l2, sinkhorn, linear), but {name} does not."
-        )
     homogeneous = listed[0].homogeneous
-    stacked = jax.tree.map(lambda *x: np.stack(x), *listed)
+    stacked = jax.tree.map(lambda *x: np.stack(x).astype(float), *listed)
     clouds = _Clouds(*on_host(_prepare(stacked, starts, GROWTH[homogeneous], still)))
     reached = 0.0
     for method, end in _stages(len(starts), last):
@@ -103,6 +95,28 @@ def fates(
     numbers["slope"] = (numbers["log_size"] - clouds.early) / np.log(10.0)
     numbers["s"] = clouds.carries.t
     return [_fate(k, numbers, last, homogeneous, rank_tolerance, still) for k in range(len(starts))]
+
+
+def _checked(models: Any, factors: Any) -> tuple[list[GaussianClosure], np.ndarray]:
+    """(one model a start, factors of shape (k, d, r)), or what is wrong with them."""
+    starts = finite_array("factors", factors).astype(float)
+    if starts.ndim == 2:
+        starts = starts[None]
+    listed = [models] * len(starts) if isinstance(models, GaussianClosure) else list(models)
+    if starts.ndim != 3 or len(listed) != len(starts) or not starts.size:
+        raise ArgumentError(f"Argument `factors` must hold one d × r factor a model, but has shape {starts.shape}.")
+    if not listed[0].preserves:
+        name = type(listed[0]).__name__
+        raise ArgumentError(
+            f"Argument `models` must keep Gaussians (softmax, l2, sinkhorn, linear), but {name} does not."
+        )
+    d = listed[0].value.shape[-1]
+    if starts.shape[1] != d:
+        raise ArgumentError(f"Argument `factors` must have {d} rows as the models do, but has {starts.shape[1]}.")
+    points = np.flatnonzero(~np.any(starts, axis=(1, 2)))
+    if len(points):
+        raise ArgumentError(f"Argument `factors` must not vanish, but factor {points[0]} is zero: a point stays one.")
+    return listed, starts
 
 
 class _Clouds(NamedTuple):
@@ -153,7 +167,7 @@ def _turn(program: Program, models: Any, carries: Any, targets: Any, rtol: Any) 
         controls = Controls(rtol, rtol, target, jnp.asarray(TURN), jnp.asarray(True), True)
         end, _, _ = advance(program, model, carry.state, carry, target[None], controls)
         spent = (end.accepted + end.rejected >= MOST_STEPS) | (end.status != OK)
-        return end, spent | model.is_ripe(end.state)
+        return end, spent | model.is_decided(end.state)
 
     return jax.vmap(one)(models, carries, targets)
 
@@ -192,14 +206,16 @@ def _diagnose(models: Any, states: Any) -> dict[str, Array]:
         slope = model.drift(state, zero)
         rate = slope.log_size * model.clock(model.factor(state))
         change = jax.jvp(log_rate, (state,), (slope,))[1]
+        residual, collapsed = model.verdict(state)
         return {
             "shape": state.shape,
             "log_size": state.log_size,
             "log_growth": state.log_size - model.log_start,
-            "time": state.time / model.unit,
-            "residual": model.residual(state),
+            "time": state.time / jnp.where(model.unit > 0, model.unit, 1.0),
+            "residual": residual,
+            "collapsed": collapsed,
             "rate": rate,
-            "rate_exponent": change / slope.log_size,
+            "rate_exponent": jnp.where(slope.log_size == 0, 0.0, change / slope.log_size),
         }
 
     return jax.vmap(one)(models, states)
@@ -217,7 +233,8 @@ def _fate(
     residual, slope, rate = (float(numbers[n][k]) for n in ("residual", "slope", "rate"))
     exponent, s = float(numbers["rate_exponent"][k]), float(numbers["s"][k])
     axes, singular, _ = np.linalg.svd(shape, full_matrices=False)
-    kind, reason = _class(growth, residual, slope, rate, exponent, homogeneous, still)
+    collapsed = bool(numbers["collapsed"][k])
+    kind, reason = _class(growth, collapsed, residual, slope, rate, exponent, homogeneous, still)
     if kind in ("exponential", "algebraic") and growth < GROWTH[homogeneous] and s < last:
         kind, reason = "undecided", f"{MOST_STEPS} steps are used up at s = {s:.3g}"
     size = 1.0 if kind in ("blow-up", "exponential") else float(np.exp(numbers["log_size"][k]))
@@ -243,7 +260,14 @@ def _fate(
 
 
 def _class(
-    growth: float, residual: float, slope: float, rate: float, exponent: float, homogeneous: bool, still: float
+    growth: float,
+    collapsed: bool,
+    residual: float,
+    slope: float,
+    rate: float,
+    exponent: float,
+    homogeneous: bool,
+    still: float,
 ) -> tuple[str, str]:
     """The class with the number that decided it."""
     # e^{ct} of a homogeneous kind is tr Σ ∝ s, and does not get there by s = 10⁹
@@ -251,7 +275,7 @@ def _class(
         return "blow-up", f"tr Σ grew by e^{growth:.0f}, and its rate like (tr Σ)^{exponent:.2f}"
     if growth > GROWTH[homogeneous]:
         return "exponential", f"tr Σ grew by e^{growth:.0f} at the rate {rate:.4g}"
-    if growth < TO_ZERO:
+    if collapsed:
         return "to-zero", f"tr Σ shrank by e^{growth:.0f}"
     if residual < still:
         return "converged", f"the scale-free speed is {residual:.1e}"

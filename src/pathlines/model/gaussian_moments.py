@@ -27,8 +27,9 @@ from pathlines.model.gaussian_closure import (
     stacked_heads,
 )
 
-LARGEST_GRID = 2
-"""Dimensions of the quadrature grid of the sigmoid closure: 129^r nodes."""
+NODES = {1: 513, 2: 129}
+"""Nodes an axis of the quadrature grid of the sigmoid closure, by its dimension."""
+LARGEST_GRID = max(NODES)
 
 
 class MomentClosure(GaussianClosure):
@@ -101,7 +102,8 @@ class SigmoidGaussian(MomentClosure):
 
     A Unified Perspective, arXiv:2501.18322; closure derived. All averages by the trapezoid rule on [-8, 8], which the
     poles of σ at ±iπ spoil far less than Gauss-Hermite nodes; strong scores turn over within 1/|LᵀAL| of where they
-    vanish, and nodes gather there. Error 1e-9 up to |LᵀAL| = 1e4, 1e-6 at 1e8. Needs rank ≤ 2. Cost 129^r·322.
+    vanish, and nodes gather there. With α up to 3 deviations off, error 1e-9 up to |LᵀAL| = 100, at rank 1 to 1e6.
+    Needs rank ≤ 2. Cost 322 for each of 513 or 129² nodes.
     """
 
     bias: Float[Array, ""]
@@ -163,7 +165,7 @@ def smoothed_sigmoid(level: Float[Array, " k"], root: Float[Array, " k"]) -> tup
 
 
 def _gathered(start: Array, slopes: Array) -> tuple[Array, Array]:
-    """Nodes and weights for N(0, I_r), 129 an axis, gathered where the scores ``start`` + ``slopes`` z are smallest.
+    """Nodes and weights for N(0, I_r), r = 1 or 2, gathered where the scores ``start`` + ``slopes`` z are smallest.
 
     Along the principal axes of the slopes, z_i = c_i + δ_i sinh u_i with uniform u_i and 1/δ_i the slope: a field that
     depends on the ratio of scores alone, as far as they are large, is as smooth in u as the Gaussian.
@@ -174,7 +176,7 @@ def _gathered(start: Array, slopes: Array) -> tuple[Array, Array]:
     seen = jnp.abs(centre) < FAR - 1  # further out there is nothing to resolve, and nodes are needed at 0
     centre, width = jnp.where(seen, centre, 0.0), jnp.where(seen, 1 / jnp.clip(steep, 1.0, 1e8), 1.0)
     low, high = (jnp.arcsinh((end - centre) / width)[:, None] for end in (-FAR, FAR))
-    u = low + (high - low) * np.linspace(0.0, 1.0, 129)
+    u = low + (high - low) * np.linspace(0.0, 1.0, NODES[len(rows)])
     line = centre[:, None] + width[:, None] * jnp.sinh(u)
     mass = jnp.exp(-(line**2) / 2) * jnp.cosh(u)
     mass = mass / jnp.sum(mass, axis=1, keepdims=True)

@@ -147,6 +147,32 @@ def test_rank_one_vs_references_and_closure():
     np.testing.assert_allclose(np.outer(found.vector, found.vector), cov, atol=1e-10)
 
 
+def test_nothing_is_said_past_a_blow_up():
+    """τ = -½ ln(1 - 2t) of rank one and 1/(1 - t/3) of the singular key, up to their ends."""
+    assert rank_one(0.49, [[1.0]], [[1.0]], [1.0]).tau == pytest.approx(-0.5 * np.log(0.02), rel=1e-10)
+    with pytest.raises(ArgumentError, match=r"below the blow-up time 0\.5"):
+        rank_one(1.0, [[1.0]], [[1.0]], [1.0])
+    for t in (3.0, 4.0):
+        with pytest.raises(ArgumentError, match="below the blow-up time 3"):
+            singular_key_covariance(t, 1.0, 1.0, 1.0, [[1.0, 0.5], [0.5, 1.0]])
+
+
+def test_singular_starts():
+    """A token at the origin stays; the limits of singular covariances against late times."""
+    assert linear_token(1.0, 1.0, 1.0, 0.0) == 0.0
+    w = np.array([0.6, 0.8])
+    for score, start in (
+        (-np.diag([1.0, 0.0]), np.diag([1.0, 0.0])),
+        (-np.diag([1.0, 0.0]), np.diag([0.0, 2.0])),
+        (-np.diag([1.0, 0.0]), np.outer(w, w)),
+        (np.array([[0.0, 1.0], [-1.0, 0.0]]), COV),
+        (-np.diag([1.0, 0.0]), COV),
+        (-np.diag([1.0, 0.0]), np.zeros((2, 2))),
+    ):
+        late = identity_value_covariance(1e9, score, start)
+        np.testing.assert_allclose(identity_value_limit(score, start), late, atol=1e-8)
+
+
 def test_matrix_forms_vs_moments():
     zero = [0.0, 0.0]
     exact = moments("l2", [head(0.7 * np.eye(2), query=0.5 * K, key=K)], zero, COV, [1.0]).covariance[-1]

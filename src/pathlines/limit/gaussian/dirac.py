@@ -13,8 +13,9 @@ SOURCES = (UNIFIED,)
 
 def linear_token(t: float, v: float, a: float, start: float) -> float:
     """Linear attention, d = 1: x^{-2} = x_0^{-2} - 2vat (NaN from the blow-up on)."""
-    left = start**-2 - 2 * v * a * finite_number("t", t, 0.0)
-    return float(np.sign(start) / np.sqrt(left)) if left > 0 else float("nan")
+    begin = finite_number("start", start)
+    left = 1 - 2 * v * a * begin**2 * finite_number("t", t, 0.0)
+    return float(begin / np.sqrt(left)) if left > 0 else float("nan")
 
 
 def unnormalised_blow_up(v: float, a: float, start: float) -> float:

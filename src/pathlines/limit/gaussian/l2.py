@@ -66,7 +66,10 @@ def singular_key_covariance(t: float, kappa: float, q: float, v: float, start: A
     """
     cov = covariance("start", start, 2)
     rate = 2 * v * kappa * q * cov[0, 1] / (1 + 2 * kappa**2 * cov[0, 0])
-    growth = 1 / (1 - finite_number("t", t, 0.0) * rate)
+    left = 1 - finite_number("t", t, 0.0) * rate
+    if left <= 0:
+        raise ArgumentError(f"Argument `t` must be below the blow-up time {1 / rate:.6g}, but is {t:g}.")
+    growth = 1 / left
     return np.array([[cov[0, 0], cov[0, 1] * growth], [cov[0, 1] * growth, cov[1, 1] * growth**2]])
 
 

@@ -45,17 +45,20 @@ def identity_value_blow_up(A: Any, start: Any) -> tuple[float, np.ndarray | None
 
 
 def identity_value_limit(A: Any, start: Any) -> np.ndarray:
-    """Σ_∞ = U(UᵀΣ_0^{-1}U)^{-1}Uᵀ for V = I, S = A + Aᵀ ≤ 0 and Σ_0 > 0, with U a basis of ker S.
+    """Σ_∞ = U(UᵀΣ_0^{-1}U)^{-1}Uᵀ for V = I and S = A + Aᵀ ≤ 0, with U a basis of ker S.
 
-    Reached like O(1/t), with rank dim ker S. For A = -QᵀQ (l2: K = -Q) the limits of l2 and Sinkhorn are the same.
+    Written as R P R with R = Σ_0^{1/2} and P the projection on {x: Rx ∈ ker S}, which holds for singular Σ_0 as well.
+    Reached like O(1/t), with rank dim ker S for Σ_0 > 0. For A = -QᵀQ (l2: K = -Q) the limits of l2 and Sinkhorn are
+    the same.
     """
-    S, cov = _symmetric_part(A), covariance("start", start)
+    S = _symmetric_part(A)
+    R = root(covariance("start", start, len(S)))
     if np.linalg.eigvalsh(S)[-1] > 1e-12 * max(float(np.abs(S).max()), 1e-300):
         raise ArgumentError(f"Argument `A` must have A + Aᵀ ≤ 0, but its eigenvalue is {np.linalg.eigvalsh(S)[-1]:g}.")
     U = null_space(S)
-    if U.shape[1] == 0:
-        return np.zeros_like(cov)
-    return U @ np.linalg.solve(U.T @ np.linalg.solve(cov, U), U.T)
+    _, sizes, rows = np.linalg.svd(R - U @ (U.T @ R))
+    kept = R @ rows[sizes <= 1e-10 * np.linalg.norm(R, 2)].T
+    return kept @ kept.T
 
 
 def commuting_eigenvalues(t: ArrayLike, v: ArrayLike, a: ArrayLike, start: ArrayLike) -> np.ndarray:
@@ -87,6 +90,8 @@ def rank_one(t: float, V: Any, A: Any, start: Any) -> RankOne:
     else:
         found = solve_ivp(lambda _, y: [speed(y[0])], (0.0, finite_number("t", t, 0.0)), [0.0], "DOP853",
                           rtol=1e-13, atol=1e-14)  # fmt: skip
+        if found.status != 0:
+            raise ArgumentError(f"Argument `t` must be below the blow-up time {found.t[-1]:.6g}, but is {t:g}.")
         tau = float(found.y[0, -1])
     return RankOne(tau, expm(tau * value) @ w)
 
