@@ -148,7 +148,8 @@ class SelfAttention(Model):
 
     def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
         query, key = self.paired(jnp.asarray(tokens), START)
-        return np.asarray(self.beta * query), np.asarray(key), np.asarray(self.normalised_masses(len(tokens), tokens.dtype))
+        masses = self.normalised_masses(len(tokens), tokens.dtype)
+        return np.asarray(self.beta * query), np.asarray(key), np.asarray(masses)
 
     def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The state is the tokens."""
