@@ -9,6 +9,7 @@ import matplotlib as mpl
 import pytest
 
 import pathlines  # noqa: F401  before anything is compiled
+from pathlines.foundation.programs import forget_programs_when_crowded
 
 jax.config.update("jax_enable_x64", True)
 mpl.use("agg")
@@ -37,3 +38,10 @@ def optimised(request):
 def results_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PATHLINES_STORE", str(tmp_path / "store"))
     return tmp_path / "store"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs():
+    """Thousands of tests in one process compile more programs than it may map into memory."""
+    yield
+    forget_programs_when_crowded()

@@ -17,6 +17,7 @@ from pathlines.claim import CLAIMS, Outcome, evaluate
 from pathlines.foundation.compiler import compile_quickly
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
+from pathlines.foundation.programs import forget_programs_when_crowded
 from pathlines.store.address import address
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
 
@@ -102,6 +103,8 @@ def _attempt(job: Job) -> tuple[bytes, str, str]:
         outcome = evaluate(CLAIMS[job.id], job.size, job.changes)
     except Exception as error:
         return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
+    finally:
+        forget_programs_when_crowded()
     return msgspec.json.encode(outcome), "", ""
 
 
