@@ -14,7 +14,7 @@ demo: $(STAMP)
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 
 test: $(PROBE) lint
-	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 --dist loadfile -m "not slow"
+	NPROC=1 OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(QUICK_COMPILE)" $(BIN)/pytest -n 2 --dist loadfile --max-worker-restart 0 -m "not slow"
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html

@@ -20,7 +20,8 @@ def test_time_and_progress_vs_closed_form():
 def test_answers_do_not_depend_on_the_other_questions():
     times = np.array([0.1, 3.0, 1e6])
     together = exponential_clock().progress_at(times)
-    np.testing.assert_array_equal(together, [exponential_clock().progress_at(np.array([t]))[0] for t in times])
+    alone = [exponential_clock().progress_at(np.array([t]))[0] for t in times]
+    np.testing.assert_array_max_ulp(together, np.array(alone), 4)  # NumPy's logarithm may round alone or in company
 
 
 def test_zero_time_alone():

@@ -157,7 +157,7 @@ def test_every_pattern_is_seen_to_fill(degree):
     model, order = CircleDensity(50.0, degree), np.arange(degree + 1)
     for k in range(1, degree + 1):
         state = np.stack([np.where(order % k == 0, 0.9**order, 0.0), 0.0 * order], -1)
-        assert model.fullness(jnp.asarray(state)) >= 0.9**degree
+        assert model.fullness(jnp.asarray(state)) >= 0.9**degree * (1 - 1e-14)  # powers round differently in NumPy
     assert not model.admissible(jnp.asarray(state * 2))
 
 
