@@ -137,6 +137,13 @@ def test_smoothed_sigmoid_vs_scipy():
             assert float(value) == pytest.approx(exact / np.sqrt(2 * np.pi), abs=1e-12)
 
 
+def test_smoothed_sigmoid_references():
+    """Φ_0 and Φ_1 at (m, v), to thirteen digits."""
+    found = smoothed_sigmoid(jnp.array([0.3, 1.0, -2.0]), jnp.sqrt(jnp.array([0.5, 9.0, 40.0])))
+    np.testing.assert_allclose(found[0], [0.5670132720065, 0.6132473945292, 0.3804822748605], atol=1e-13)
+    np.testing.assert_allclose(found[1], [0.2209008651225, 0.1101069526484, 0.0579352750094], atol=1e-13)
+
+
 def test_sigmoid_closure_with_strong_scores():
     """A fine double sum at a = 100; at a → ∞ the weights are 1{xy > 0}, whose moments are those of half lines."""
     z = np.linspace(-8, 8, 6001)

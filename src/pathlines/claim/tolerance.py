@@ -19,6 +19,8 @@ class Tolerance(msgspec.Struct, frozen=True):
         """(error, allowed) entry by entry; the quantity agrees where error ≤ allowed."""
         if self.kind == "relative":
             return np.abs(measured - expected), self.value * np.abs(expected)
+        if self.kind == "of the largest":
+            return np.abs(measured - expected), np.full_like(measured, self.value * np.abs(expected).max())
         if self.kind == "at most":
             return measured - expected, np.full_like(measured, self.value)
         if self.kind == "at least":
@@ -36,6 +38,11 @@ def absolute(value: float, reason: str) -> Tolerance:
 def relative(value: float, reason: str) -> Tolerance:
     """|measured - expected| ≤ value·|expected|."""
     return Tolerance("relative", value, reason)
+
+
+def of_largest(value: float, reason: str) -> Tolerance:
+    """|measured - expected| ≤ value · (the largest |expected| of the quantity): for the entries of one matrix."""
+    return Tolerance("of the largest", value, reason)
 
 
 def at_most(reason: str, slack: float = 0.0) -> Tolerance:

@@ -10,6 +10,7 @@ from pathlines.limit.gaussian.context import (
     error_prefactor,
     field_covariance,
     rate_exponent,
+    reached_prefactor,
     scalar_critical_time,
     theta,
     trust,
@@ -18,7 +19,14 @@ from pathlines.limit.gaussian.dirac import linear_token, unnormalised_blow_up
 from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2, singular_key_blow_up, singular_key_covariance
 from pathlines.limit.gaussian.l2 import trace_bound as l2_bound
 from pathlines.limit.gaussian.matrices import covariance, factor, square
-from pathlines.limit.gaussian.moments import affine_field, head, moments, scaled_blow_up
+from pathlines.limit.gaussian.moments import (
+    affine_field,
+    head,
+    moments,
+    scaled_blow_up,
+    scaled_end,
+    softmax_covariances,
+)
 from pathlines.limit.gaussian.orthogonal import no_blow_up_ginibre, no_blow_up_query_key, rank_counts
 from pathlines.limit.gaussian.sinkhorn import (
     canonical_correlations,
@@ -35,6 +43,7 @@ from pathlines.limit.gaussian.softmax import (
     identity_value_covariance,
     identity_value_limit,
     isotropic_angles,
+    profile_error,
     rank_one,
     rank_one_profiles,
     scalar_mean,
@@ -142,6 +151,7 @@ def test_rank_one_vs_references_and_closure():
     np.testing.assert_allclose(found.vector, [0.569604551669, 0.828409581246], atol=1e-11)
     last = rank_one(np.inf, v, a, w)
     assert last.tau == pytest.approx(0.787486775486, abs=1e-11)
+    np.testing.assert_allclose(last.vector, [0.564727521208, 0.832061610186], atol=1e-11)
     assert last.vector @ a @ last.vector == pytest.approx(0, abs=1e-13)
     cov = moments("softmax", [head(v, a)], [0, 0], np.outer(w, w), [3.0]).covariance[-1]
     np.testing.assert_allclose(np.outer(found.vector, found.vector), cov, atol=1e-10)
@@ -301,3 +311,36 @@ def test_matrices_are_checked():
         moments("sinkhorn", [head(V, A)], MEAN, COV, [1.0], eps=0.0)
     with pytest.raises(ArgumentError, match="p × 2"):
         head(V, query=np.ones((2, 3)), key=np.ones((2, 3)))
+
+
+def test_factors_and_covariances_are_one_path():
+    heads = [head(V, A), head(V2, A2)]
+    found = softmax_covariances(heads, COV, [0.3, 1.0])
+    np.testing.assert_allclose(found, moments("softmax", heads, [0.0, 0.0], COV, [0.3, 1.0]).covariance, atol=1e-9)
+    late = softmax_covariances([head(np.eye(2), A)], COV, [0.96])[0]
+    np.testing.assert_allclose(late, identity_value_covariance(0.96, A, COV), rtol=1e-8)
+
+
+def test_scale_free_end():
+    """Blow-up along the eigenvector of C07; convergence to rank one; collapse for V = I, A = -I."""
+    value, score = [[1.0, 0.3], [0.2, -0.5]], [[0.8, -0.2], [0.1, 0.4]]
+    growth, direction = scaled_end([head(value, score)], COV)
+    assert growth > 24.9
+    np.testing.assert_allclose(np.abs(direction), [0.991661, 0.128872], atol=1e-6)
+    growth, direction = scaled_end([head(np.eye(2), [[-1.0, 0.0], [0.0, 0.0]])], HALF)
+    np.testing.assert_allclose([growth, abs(direction[1])], [np.log(0.5), 1.0], atol=1e-4)
+    assert scaled_end([head(np.eye(2), -np.eye(2))], HALF)[0] < -10
+
+
+def test_what_is_left_of_the_next_eigenvector():
+    """w = e^{τV}w_0 with |w|² = e^growth."""
+    value, growth = np.diag([0.8, 0.7]), 12.0
+    tau = growth / (2 * 0.8)
+    w = np.exp(tau * np.diag(value))
+    assert profile_error(value, 0.8, growth) == pytest.approx(w[1] / w[0], rel=1e-12)
+
+
+def test_prefactor_that_n_tokens_reach():
+    """All of it far below θ = 1/√2, little of it close to: 2e5 draws of e^q, 1 %."""
+    assert reached_prefactor(0.5 * A, V, COV, 1000) == pytest.approx(error_prefactor(0.5 * A, V, COV), rel=0.01)
+    assert reached_prefactor(1.2 * A, V, COV, 1000) < 0.5 * error_prefactor(1.2 * A, V, COV)

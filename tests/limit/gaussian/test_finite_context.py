@@ -16,6 +16,7 @@ from pathlines.limit.gaussian.fluctuation import (
     coupling_draws,
     coupling_size,
     line_distance_draws,
+    masked_draws,
     masked_size,
     response,
 )
@@ -140,3 +141,13 @@ def test_coupling_of_a_law_with_itself():
     np.testing.assert_allclose(found.errors[0], 0, atol=1e-14)
     assert (found.errors[1] > 1e-3).all()
     np.testing.assert_allclose(found.copies[0], found.run["tokens"].values[:, :2], atol=1e-14)
+
+
+def test_sampled_masked_errors_vs_response():
+    """√i|x_i - x̄_i| of 60 runs against the linear response at weak attention: 5 standard errors; token 1 is Vx."""
+    score, i = 0.5 * np.asarray(R.A), np.arange(1, 151)
+    squares = masked_draws(score, R.V, R.COVARIANCE, 150, 60, 1.0)
+    rows = (i * squares)[:, 30:].mean(axis=1)
+    nodes, masses = hermite_nodes(R.COVARIANCE, 8)
+    limit = masked_size(response(score, R.V, nodes, masses, 1.0, steps=10, orders=8), masses)
+    assert abs(rows.mean() - limit**2) < 5 * rows.std() / np.sqrt(60)

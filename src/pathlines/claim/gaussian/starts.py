@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pathlines.claim.base import Axes, Curve, Evidence, claim, known
+from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import angle
-from pathlines.claim.tolerance import absolute, exactly
+from pathlines.claim.tolerance import absolute, exactly, standard_errors
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate.fate import Fate, fates
-from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
+from pathlines.limit.gaussian.moments import head, scaled_end
+from pathlines.limit.gaussian.softmax import isotropic_angles, profile_error, rank_one_profiles
 from pathlines.model.gaussian_closure import SoftmaxGaussian
 from pathlines.model.gaussian_examples import EXAMPLES, disc_of_covariances
 
+KINDS = ("converged", "blow-up", "to-zero")
 TWO_LINES, BOTH = EXAMPLES["two-lines"], EXAMPLES["both"]
 A = TWO_LINES.score.tolist()
 
@@ -24,23 +26,26 @@ def _found(s: Any) -> list[Fate]:
     return fates(SoftmaxGaussian(s.V, s.A), factors, rtol=s.rtol)
 
 
-def _spread(found: list[Fate], kind: str, targets: Any) -> tuple[float, list[int]]:
-    """(largest distance of a direction from the nearest target in degrees, how many starts go to each)."""
-    angles = np.array([angle(f.direction) for f in found if f.kind == kind])
+def _spread(directions: list[Any], targets: Any) -> tuple[float, list[int]]:
+    """(largest distance of a direction from the nearest target in degrees, how many go to each of up to two)."""
+    angles = np.array([angle(u) for u in directions])
     if len(angles) == 0 or len(targets) == 0:
-        return (0.0 if len(angles) == 0 else 180.0), [0] * len(targets)
+        return (0.0 if len(angles) == 0 else 180.0), [0, 0]
     away = np.abs((angles[:, None] - np.asarray(targets) + 90) % 180 - 90)
-    return float(away.min(axis=1).max()), np.bincount(away.argmin(axis=1), minlength=len(targets)).tolist()
+    return float(away.min(axis=1).max()), np.bincount(away.argmin(axis=1), minlength=2).tolist()
+
+
+def _blow_up_angles(s: Any) -> list[float]:
+    return [angle(u) for _, u in rank_one_profiles(s.V, s.A)]
 
 
 def simulate(s: Any) -> Evidence:
     """Classes, directions and ranks of all starts."""
     found = _found(s)
-    lines = isotropic_angles(s.A)
-    blow = [angle(u) for _, u in rank_one_profiles(s.V, s.A)]
-    away, counts = _spread(found, "converged", lines)
-    away_blow, _ = _spread(found, "blow-up", blow)
-    kinds = [sum(f.kind == k for f in found) for k in ("converged", "blow-up")]
+    ends = {k: [f.direction for f in found if f.kind == k] for k in KINDS}
+    away, counts = _spread(ends["converged"], isotropic_angles(s.A))
+    away_blow, _ = _spread(ends["blow-up"], _blow_up_angles(s))
+    kinds = [len(ends[k]) for k in KINDS]
     values = {
         "away_from_lines": away,
         "away_from_profile": away_blow,
@@ -55,20 +60,30 @@ def simulate(s: Any) -> Evidence:
 
 
 def predict(s: Any) -> Evidence:
-    """Directions uᵀAu = 0 for limits, the extremal eigenvector of V for blow-ups; counts where they were measured."""
-    setting = {"side": 10, "A": A}
-    two = known({"on_each_line": [27, 33], "kinds": [60, 0]}, s, setting | {"V": TWO_LINES.value}).values
-    both = known({"on_each_line": [0, 56], "kinds": [56, 4]}, s, setting | {"V": BOTH.value}).values
-    counts = {name: two[name] or both[name] for name in two}
-    values = {"away_from_lines": 0.0, "away_from_profile": 0.0, "largest_rank": 1.0, "undecided": 0.0}
-    size = len(disc_of_covariances(s.side, 1.0))
-    curves = tuple(Curve(f"uᵀAu = 0 at {x:.4f}°", [0, size - 1], [x, x]) for x in isotropic_angles(s.A))
-    return Evidence(values | counts, curves=curves, source="closed form; counts are reference values")
+    """Directions uᵀAu = 0 for limits, the extremal eigenvector of V for blow-ups; classes and counts by SciPy."""
+    lines = isotropic_angles(s.A)
+    found = [scaled_end([head(s.V, s.A)], start) for start in disc_of_covariances(s.side, 1.0)]
+    exploded, vanished = sum(g > 20 for g, _ in found), sum(g < -12 for g, _ in found)
+    staying = [u for growth, u in found if -12 <= growth <= 20]
+    values = {
+        "away_from_lines": 0.0,
+        "away_from_profile": 0.0 if not exploded or _blow_up_angles(s) else None,
+        "largest_rank": 1.0,
+        "undecided": 0.0,
+        "on_each_line": _spread(staying, lines)[1],
+        "kinds": [len(staying), exploded, vanished],
+    }
+    curves = tuple(Curve(f"uᵀAu = 0 at {x:.4f}°", [0, len(found) - 1], [x, x]) for x in lines)
+    shares = [profile_error(s.V, v) for v, _ in rank_one_profiles(s.V, s.A)]
+    error = max(0.01, np.degrees(max(shares, default=0.0)))
+    return Evidence(values, {"away_from_profile": error}, curves=curves, source="closed form; counts by SciPy")
 
 
 _WITHIN = {
     "away_from_lines": absolute(1e-4, "degrees; the scale-free speed is below 1e-10 where a run stops"),
-    "away_from_profile": absolute(0.05, "degrees; the second axis is e^-25 to a power below one"),
+    "away_from_profile": standard_errors(
+        5.0, "0.05°, or five times the share e^(-25|v-v'|/2|v|) of the next eigenvector"
+    ),
     "largest_rank": exactly("of the limits"),
     "undecided": exactly("starts of any other class"),
 }
@@ -86,7 +101,6 @@ claim(
     simulate=simulate,
     predict=predict,
     axes=_AXES,
-    note="At other settings the counts are not known and the verdict is inconclusive; directions and ranks still hold.",
 )
 
 claim(

@@ -12,7 +12,7 @@ from pathlines.claim.tolerance import exactly, relative
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
 from pathlines.integrate.fate import fates
-from pathlines.limit.gaussian.moments import affine_field, head, moments
+from pathlines.limit.gaussian.moments import affine_field, head, softmax_covariances
 from pathlines.limit.gaussian.softmax import exponential_example
 from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
 
@@ -60,7 +60,7 @@ claim(
 def simulate_generic(s: Any) -> Evidence:
     """Rate, second eigenvalue and trace by the flow."""
     model = SoftmaxGaussian(s.V, s.A)
-    start = sigma_points(np.zeros(len(s.A)), np.eye(len(s.A)))
+    start = sigma_points(np.zeros(len(s.A)), s.covariance)
     times = np.union1d(np.linspace(0, s.times[-1], 31), s.times)
     run = flow(model, start, times=times, record=_RECORD, method="rodas5p", rtol=1e-10, atol=1e-12)
     at = np.searchsorted(times, s.times)
@@ -75,16 +75,16 @@ def simulate_generic(s: Any) -> Evidence:
 
 
 def predict_generic(s: Any) -> Evidence:
-    """The same by SciPy in covariance form."""
+    """The same by SciPy."""
     one, d = head(s.V, s.A), len(s.A)
     grid = np.union1d(np.linspace(0, s.times[-1], 100), s.times)
-    covs = moments("softmax", [one], np.zeros(d), np.eye(d), grid, method="LSODA", rtol=1e-11).covariance
+    covs = softmax_covariances([one], s.covariance, grid)
     values = np.linalg.eigvalsh(covs)[:, ::-1]
     at = np.searchsorted(grid, s.times)
     rates = [2 * np.trace(affine_field("softmax", [one], np.zeros(d), c)[1] @ c) / np.trace(c) for c in covs[at]]
     curves = tuple(Curve(f"λ{k + 1}, SciPy", grid, np.maximum(values[:, k], 1e-12)) for k in range(d))
     found = {"growth": rates, "second": values[at, 1], "trace": np.trace(covs[at], axis1=1, axis2=2)}
-    return Evidence(found, curves=curves, source="SciPy, covariance form")
+    return Evidence(found, curves=curves, source="SciPy")
 
 
 claim(
@@ -97,6 +97,7 @@ claim(
     quick={
         "A": [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0], [-1.0, 2.0, -1.0]],
         "V": [[2.0, 0.0, 0.0], [0.0, 1.0, -1.0], [2.0, 1.0, 0.0]],
+        "covariance": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         "times": [1.0, 1.4],
     },
     within={

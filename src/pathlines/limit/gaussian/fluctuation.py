@@ -22,7 +22,7 @@ import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import square
+from pathlines.limit.gaussian.matrices import covariance, square
 
 SOURCES = (UNIFIED,)
 
@@ -88,6 +88,40 @@ def masked_size(found: Response, masses: Any) -> float:
     w = np.asarray(masses, float)
     inner = np.einsum("i,s,kias,qias->kq", w, w, found.kernels, found.kernels, optimize=True)
     return float(np.sqrt(sum(comb(k + q, k) * x for (k, q), x in np.ndenumerate(inner))))
+
+
+def masked_draws(
+    A: Any, V: Any, cov: Any, n: int, runs: int, until: float, steps: int = 10, seed: int = 0
+) -> np.ndarray:
+    """|x_i - x̄_i|² (runs, n) of causal softmax tokens from N(0, Σ) by RK4: sampled, for any θ.
+
+    Copies follow the mean field of the cloud itself, x̄' = VΣ_tAx̄ with Σ' = VΣAΣ + (·)ᵀ. Cost O(runs · n²) a stage.
+    """
+    score, sigma = square("A", A), covariance("cov", cov)
+    value, h = square("V", V, len(score)), finite_number("until", until, 0.0, open_low=True) / steps
+    seen = np.tri(positive_integer("n", n), dtype=bool)
+    root = np.linalg.cholesky(sigma)
+
+    def rate(x: np.ndarray, copy: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        scores = np.where(seen, x @ score.T @ x.T, -np.inf)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        push = value @ cov @ score
+        moving = push @ cov
+        return (weights @ x) / weights.sum(axis=1, keepdims=True) @ value.T, copy @ push.T, moving + moving.T
+
+    def one(start: np.ndarray) -> np.ndarray:
+        state = (start, start, sigma)
+        for _ in range(steps):
+            slopes = [rate(*state)]
+            for share in (0.5, 0.5, 1.0):
+                x, copy, cov = (old + share * h * new for old, new in zip(state, slopes[-1], strict=True))
+                slopes.append(rate(x, copy, cov))
+            x, copy, cov = (o + h / 6 * (a + 2 * b + 2 * c + d) for o, a, b, c, d in zip(state, *slopes, strict=True))
+            state = (x, copy, cov)
+        return np.sum((state[0] - state[1]) ** 2, axis=1)
+
+    starts = np.random.default_rng(seed).standard_normal((positive_integer("runs", runs), n, len(sigma))) @ root.T
+    return np.stack([one(x) for x in starts])
 
 
 def coupling_draws(found: Response, masses: Any, draws: int = 4000, seed: int = 0) -> np.ndarray:

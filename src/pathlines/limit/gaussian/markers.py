@@ -88,6 +88,14 @@ def masked_softmax(v: float, a: float, blocks: Any, until: float, step: float = 
     return [moments_of(end[place == b], w[place == b]) for b in range(len(table))]
 
 
+def sigmoid_refinement(a: float, mean: float, deviation: float) -> float:
+    """By how much closer (≤ 1) nodes of N(mean, deviation²) must lie for σ(axy) than spacings 0.05 … 0.1 deviations.
+
+    The poles of σ are π/|ax| from the real axis: a node at x sees a kernel of that width.
+    """
+    return min(1.0, 1.5 / max(1e-300, abs(a) * deviation * (deviation + abs(mean))))
+
+
 def sigmoid_law(v: float, a: float, bias: float, mean: float, deviation: float, until: float, step: float) -> Moments1:
     """Moments of N(mean, deviation²) under sigmoid attention at ``until``; it does not stay Gaussian."""
     x, w = gaussian_grid(mean, deviation, step)
@@ -99,7 +107,7 @@ def sigmoid_closure(
     v: float, a: float, bias: float, mean: float, deviation: float, until: float
 ) -> tuple[float, float]:
     """(α, Σ) of the moment closure: α' = EΓ(X), Σ' = 2E[Γ(X)(X - α)], X ~ N(α, Σ), expectations by a double grid."""
-    z, w = gaussian_grid(0.0, 1.0, 0.05)
+    z, w = gaussian_grid(0.0, 1.0, max(0.01, 0.08 * sigmoid_refinement(a, mean, deviation)))
 
     def rate(y: np.ndarray) -> np.ndarray:
         x = y[0] + np.sqrt(y[1]) * z

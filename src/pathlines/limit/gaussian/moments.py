@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
 from pathlines.foundation.papers import UNIFIED
 from pathlines.limit.arguments import one_of
-from pathlines.limit.gaussian.matrices import covariance, root, square
+from pathlines.limit.gaussian.matrices import covariance, factor, root, square
 
 SOURCES = (UNIFIED,)
 KINDS = ("softmax", "l2", "sinkhorn", "linear", "affine")
@@ -129,6 +129,48 @@ def moments(
     if found.status != 0:
         raise ArgumentError(f"Argument `times` must end before the solution does ({found.message}).")
     return Moments(found.y[:d].T, found.y[d:].T.reshape(-1, d, d))
+
+
+def softmax_covariances(heads: Sequence[Head], start: Any, times: Any, rtol: float = 1e-12) -> np.ndarray:
+    """Σ = LLᵀ at increasing ``times`` of a centred cloud under softmax attention: L' = Σ_h C_h L(LᵀA_hL) by LSODA.
+
+    For clouds that grow by many decades: in ``moments`` the rounding of large eigenvalues feeds the small ones.
+    """
+    begin, grid = factor("start", start), np.atleast_1d(finite_array("times", times)).astype(float)
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        L = y.reshape(begin.shape)
+        moved: np.ndarray = sum((h.value @ L @ (L.T @ h.score @ L) for h in heads), np.zeros_like(L))
+        return moved.ravel()
+
+    found = solve_ivp(rate, (0.0, float(grid[-1])), begin.ravel(), "LSODA", t_eval=grid, rtol=rtol, atol=1e-2 * rtol)
+    if found.status != 0:
+        raise ArgumentError(f"Argument `times` must end before the solution does ({found.message}).")
+    L = found.y.T.reshape(-1, *begin.shape)
+    return L @ np.swapaxes(L, 1, 2)
+
+
+def scaled_end(heads: Sequence[Head], start: Any, until: float = 1e5) -> tuple[float, np.ndarray]:
+    """(ln(tr Σ/tr Σ_0), direction) of softmax attention at scale-free time ``until``, or where |ln| = 25; by LSODA.
+
+    Σ = ρYYᵀ with |Y| = 1 and ds = ρ dt: Y' = BY - ½φY, (ln ρ)' = φ = 2<BY, Y>, B = Σ_h C_h YYᵀ A_h.
+    """
+    begin = factor("start", start)
+    begin = begin / np.linalg.norm(begin)
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        Y = y[:-1].reshape(begin.shape)
+        moved: np.ndarray = sum((h.value @ Y @ (Y.T @ h.score @ Y) for h in heads), np.zeros_like(Y))
+        share = np.sum(moved * Y) / np.sum(Y * Y)
+        return np.append(moved - share * Y, 2 * share)
+
+    def far(_: float, y: np.ndarray) -> float:
+        return abs(float(y[-1])) - 25.0
+
+    far.terminal = True  # type: ignore[attr-defined]
+    found = solve_ivp(rate, (0.0, until), np.append(begin, 0.0), "LSODA", rtol=1e-9, atol=1e-12, events=far)
+    end = found.y[:, -1]
+    return float(end[-1]), np.linalg.svd(end[:-1].reshape(begin.shape))[0][:, 0]
 
 
 def scaled_blow_up(

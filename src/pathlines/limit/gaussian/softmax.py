@@ -139,6 +139,16 @@ def rank_one_profiles(V: Any, A: Any) -> list[tuple[float, np.ndarray]]:
     return found
 
 
+def profile_error(V: Any, v: float, growth: float = 25.0) -> float:
+    """How much of the other eigenvectors of V is left in a rank-one profile of eigenvalue v once tr Σ grew by e^growth.
+
+    w = e^{τV}w_0 in the clock τ of ``rank_one``: |w|² grows like e^{2vτ} and the next one's share decays like
+    e^{-|v - v'|τ}, so that e^{-growth·|v - v'|/2|v|} is left, up to a constant.
+    """
+    others = np.sort(np.abs(np.linalg.eigvals(square("V", V)).real - v))[1:]
+    return float(np.exp(-growth * others.min(initial=np.inf) / (2 * abs(v))))
+
+
 def isotropic_angles(A: Any) -> np.ndarray:
     """d = 2: angles in [0°, 180°) of the directions with uᵀAu = 0, where rank-one covariances are stationary."""
     S = _symmetric_part(A)
