@@ -11,6 +11,7 @@ from pathlines.limit.homogenized.collapse import (
     collapse_depth,
     collapse_map,
     collapse_time,
+    layer_collapse_rates,
     near_collapse_rates,
     sensitivities,
 )
@@ -173,3 +174,23 @@ def test_near_collapse_rates():
 def test_bad_arguments(call, name):
     with pytest.raises(ArgumentError, match=f"`{name}`"):
         call()
+
+
+def test_layers_near_collapse():
+    """v → 0, d → ∞, and one layer at d = 4, v = 0.5 by 10⁶ draws within five standard errors."""
+    np.testing.assert_allclose(layer_collapse_rates(5, 1e-5), near_collapse_rates(5), atol=1e-5)
+    np.testing.assert_allclose(layer_collapse_rates(10**7, 0.3), -math.log(1.3) / 0.3, rtol=1e-6)
+    d, v = 4, 0.5
+    w = np.random.default_rng(0).normal(0, math.sqrt(v / d), (1_000_000, d))
+    w[:, 0] += 1
+    square = np.sum(w**2, axis=1)
+    ratio = (square - w[:, 1] ** 2) / square**2
+    typical, mean = layer_collapse_rates(d, v)
+    assert abs(np.log(ratio).mean() / v - typical) < 5 * np.log(ratio).std() / 1000 / v
+    assert abs(math.log(ratio.mean()) / v - mean) < 5 * ratio.std() / ratio.mean() / 1000 / v
+
+
+@pytest.mark.parametrize(("d", "v", "name"), [(2, 0.1, "d"), (4, 0.0, "v")])
+def test_layers_near_collapse_refuse(d, v, name):
+    with pytest.raises(ArgumentError, match=f"`{name}`"):
+        layer_collapse_rates(d, v)

@@ -56,9 +56,10 @@ def predict(s: Any) -> Evidence:
     """First order in η, below η√τ/(2d), while the mean overlap itself has grown as the logistic law says."""
     eta = np.asarray(s.steps)
     bound = eta * np.sqrt(s.tau) / (2 * s.d)
-    growth = float(logistic_mass(s.tau, 1 / s.n)) - 1 / s.n
+    growth = (1 - 2 / s.d) * (float(logistic_mass(s.tau, 1 / s.n)) - 1 / s.n)
     return Evidence(
         {"change": bound, "order": 1.0, "moved": growth / 2},
+        {"order": max(s.steps) / 6},
         curves=(Curve("η√τ/(2d)", eta, bound),),
         source="order; bound",
     )
@@ -82,8 +83,8 @@ claim(
     full={"steps": [0.2, 0.1, 0.05], "runs": 128},
     within={
         "change": at_most("√(τ/η²) steps of size ½⟨x,ζ⟩|Pζ| ≤ η²/(2d) along a pair; 1e-3 at η = 0.2, d = 128"),
-        "order": standard_errors(3.0, "standard error of the slope, propagated from the runs"),
-        "moved": at_least("half of what the logistic law in τ gives"),
+        "order": standard_errors(3.0, "standard error of the slope, and half the largest η for the next order"),
+        "moved": at_least("half of what the logistic law in τ gives, slower by 2/d"),
     },
     simulate=simulate,
     predict=predict,

@@ -69,24 +69,55 @@ def fixed_flow(
 
 
 def random_layers(
-    start: np.ndarray, b: float, eta: float, heads: int, depth: int, runs: int, seed: int, wide: bool = False
+    start: np.ndarray,
+    b: float,
+    eta: float,
+    heads: int,
+    depth: int,
+    runs: int,
+    seed: int,
+    width: float | None = None,
 ) -> np.ndarray:
-    """Gram matrices after 0 … ``depth`` layers, (runs, depth+1, n, n): every V, W, W' drawn as a d × d matrix.
+    """Gram matrices after 0 … ``depth`` layers, (runs, depth+1, n, n): every V (d × d), W and W' (d × p) is drawn.
 
-    σ_V² = 1/d, p = d, and W, W' of variance d^{-1/2}, so that b = β; ``wide`` heads (p = ∞) have a score matrix bA
-    with standard normal entries. Cost O(runs · depth · H d² n).
+    σ_V² = 1/d, and W, W' of variance p^{-1/2}, so that b = β; ``width`` is p (d by default), and infinitely wide
+    heads have a score matrix bA with standard normal entries. Cost O(runs · depth · H d² n).
     """
     rng, d = np.random.default_rng(seed), start.shape[1]
+    p = d if width is None or np.isinf(width) else int(width)
+    wide = width is not None and np.isinf(width)
     x = np.repeat(start[None], runs, axis=0)
     grams = [x @ np.swapaxes(x, 1, 2)]
     for _ in range(depth):
         step = np.zeros_like(x)
         for _ in range(heads):
-            value, first, second = rng.standard_normal((3, runs, d, d))
-            score = np.swapaxes(first, 1, 2) if wide else second @ np.swapaxes(first, 1, 2) / np.sqrt(d)
+            value, (first, second) = rng.standard_normal((runs, d, d)), rng.standard_normal((2, runs, d, p))
+            score = np.swapaxes(first, 1, 2) if wide else second @ np.swapaxes(first, 1, 2) / np.sqrt(p)
             step += attended(x, value, np.swapaxes(score, 1, 2), b)
         x = _unit(x + eta / heads / np.sqrt(d) * step)
         grams.append(x @ np.swapaxes(x, 1, 2))
+    return np.stack(grams, axis=1)
+
+
+def wide_layers(start: np.ndarray, b: float, eta: float, heads: int, depth: int, runs: int, seed: int) -> np.ndarray:
+    """Gram matrices of infinitely wide layers with random scores, (runs, depth+1, n, n): K ← K + v mean_h Π_h K Π_hᵀ.
+
+    Values average out at d = ∞; the scores bLGLᵀ, K = LLᵀ, G a normal matrix for each head, do not.
+    """
+    rng, n = np.random.default_rng(seed), len(start)
+    grams = [np.repeat(start[None], runs, axis=0)]
+    for _ in range(depth):
+        gram = grams[-1]
+        values, vectors = np.linalg.eigh(gram)
+        root = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+        new = gram.copy()
+        for _ in range(heads):
+            scores = b * root @ rng.standard_normal((runs, n, n)) @ np.swapaxes(root, 1, 2)
+            weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+            weights /= weights.sum(axis=-1, keepdims=True)
+            new += (eta / heads) ** 2 * weights @ gram @ np.swapaxes(weights, 1, 2)
+        size = np.sqrt(np.diagonal(new, axis1=1, axis2=2))
+        grams.append(new / size[:, :, None] / size[:, None, :])
     return np.stack(grams, axis=1)
 
 

@@ -16,6 +16,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized import direct
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
@@ -24,7 +25,7 @@ from pathlines.observable.analysis import mean_and_error
 
 
 def _run(s: Any, eta: float, heads: int, runs: int, seed: int, sampler: str = "auto") -> Run:
-    net = RandomTransformer(s.d, heads=heads, step=eta, logit_scale=s.b)
+    net = RandomTransformer(s.d, heads=heads, step=eta, logit_scale=s.b, qk_dim=s.qk_dim)
     start = Sphere(s.d).simplex(s.n)
     return chain(
         net, start, depth=s.depth, every=s.every, key=jax.random.key(seed), runs=runs, record="mean_overlap",
@@ -33,14 +34,16 @@ def _run(s: Any, eta: float, heads: int, runs: int, seed: int, sampler: str = "a
 
 
 @cache
-def _numpy(n: int, d: int, b: float, eta: float, heads: int, depth: int, runs: int, seed: int) -> Any:
+def _numpy(n: int, d: int, b: float, p: int | None, eta: float, heads: int, depth: int, runs: int, seed: int) -> Any:
     """Mean overlap after every layer and its standard error, by the chain in NumPy."""
-    curve = direct.mean_overlap(direct.random_layers(np.eye(n, d), b, eta, heads, depth, runs, seed))
+    curve = direct.mean_overlap(direct.random_layers(np.eye(n, d), b, eta, heads, depth, runs, seed, p))
     return curve.mean(axis=0), curve.std(axis=0, ddof=1) / np.sqrt(runs)
 
 
 def simulate_heads(s: Any) -> Evidence:
     """The mean overlap after the last layer for each (η, H)."""
+    times = [eta**2 / heads for eta, heads in s.pairs]
+    require(max(times) < min(times) * (1 + 1e-9), "pairs", "have the same η²/H", s.pairs)
     finals, spreads, curves, runs = [], [], [], []
     for k, (eta, heads) in enumerate(s.pairs):
         run = _run(s, eta, heads, s.runs, s.seed + k)
@@ -55,7 +58,7 @@ def simulate_heads(s: Any) -> Evidence:
 def predict_heads(s: Any) -> Evidence:
     """One head of the same v, in NumPy."""
     eta = float(np.sqrt(s.pairs[0][0] ** 2 / s.pairs[0][1]))
-    mean, error = _numpy(s.n, s.d, s.b, eta, 1, s.depth, s.check_runs, s.seed)
+    mean, error = _numpy(s.n, s.d, s.b, s.qk_dim, eta, 1, s.depth, s.check_runs, s.seed)
     layers = np.arange(0, s.depth + 1, s.every)
     curve = Curve("one head, NumPy", eta**2 * layers, mean[layers], error[layers])
     return Evidence({"overlap": mean[-1]}, {"overlap": error[-1]}, curves=(curve,), source="NumPy Monte Carlo")
@@ -78,7 +81,7 @@ def simulate_samplers(s: Any) -> Evidence:
 
 def predict_samplers(s: Any) -> Evidence:
     """The chain in NumPy, every matrix drawn."""
-    mean, error = _numpy(s.n, s.d, s.b, s.eta, s.heads, s.depth, s.check_runs, s.seed)
+    mean, error = _numpy(s.n, s.d, s.b, s.qk_dim, s.eta, s.heads, s.depth, s.check_runs, s.seed)
     layers = np.arange(0, s.depth + 1, s.every)
     count = len(s.samplers)
     curve = Curve("matrices, NumPy", s.eta**2 / s.heads * layers, mean[layers], error[layers])
@@ -99,6 +102,7 @@ claim(
         "n": 4,
         "d": 16,
         "b": 2.0,
+        "qk_dim": None,
         "pairs": [[0.3, 1], [0.6, 4]],
         "depth": 11,
         "every": 11,
@@ -125,6 +129,7 @@ claim(
         "n": 4,
         "d": 16,
         "b": 2.0,
+        "qk_dim": None,
         "eta": 0.3,
         "heads": 1,
         "depth": 11,

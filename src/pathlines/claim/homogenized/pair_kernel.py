@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.homogenized.low_temperature import pair_kernel
@@ -53,6 +54,7 @@ def defect(products: np.ndarray, overlap: float, d: int) -> tuple[float, float]:
 
 def simulate(s: Any) -> Evidence:
     """Heads of the engine's law on pairs; the last two dimensions extrapolate to 1/d = 0 at equal d/p."""
+    several("dims", s.dims[-2:])
     found, curves = [], []
     for d in s.dims:
         law = GaussianHeads(d, qk_dim=round(d * s.width_ratio))

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pathlines.foundation.errors import require
+
 
 def log_slope(x: Any, y: Any, error: Any = None) -> tuple[float, float]:
     """Slope of ln|y| against ln x with its standard error.
@@ -13,6 +15,7 @@ def log_slope(x: Any, y: Any, error: Any = None) -> tuple[float, float]:
     With the standard ``error`` of each y the fit is weighted and the uncertainty is propagated; without, every point
     counts alike and the uncertainty comes from the residuals.
     """
+    several("steps", x)
     logs, heights = np.log(np.asarray(x, float)), np.log(np.abs(np.asarray(y, float)))
     known = error is not None
     weights = (np.asarray(y, float) / np.asarray(error, float)) ** 2 if known else np.ones_like(logs)
@@ -24,3 +27,22 @@ def log_slope(x: Any, y: Any, error: Any = None) -> tuple[float, float]:
     rest = heights - np.mean(heights) - slope * off
     freedom = max(len(logs) - 2, 1)
     return slope, float(np.sqrt(rest @ rest / freedom / spread))
+
+
+def limiting_order(x: Any, y: Any) -> tuple[float, float]:
+    """Order p of errors y = C x^p (1 + c x + …) without noise: ln|y| = p ln x + a + cx by least squares, and |c|·min x.
+
+    The last number is what the next order still bends the slope by at the smallest step. Two points give their slope.
+    """
+    steps, heights = np.asarray(x, float), np.log(np.abs(np.asarray(y, float)))
+    if len(steps) < 3:
+        return log_slope(x, y)
+    columns = np.stack([np.log(steps), np.ones_like(steps), steps], axis=1)
+    (order, _, bend), *_ = np.linalg.lstsq(columns, heights, rcond=None)
+    return float(order), float(abs(bend) * steps.min())
+
+
+def several(name: str, values: Any, least: int = 2) -> None:
+    """Refuse lists too short for a slope."""
+    different = len(np.unique(np.asarray(values, float)))
+    require(different >= least, name, f"hold at least {least} different numbers", list(values))

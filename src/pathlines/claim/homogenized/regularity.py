@@ -36,16 +36,17 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
 
 
 def simulate_proxy(s: Any) -> Evidence:
-    """E‖G_j‖² on simplices up to the collapsed state, and its largest value over random configurations."""
+    """E‖G_j‖² on simplices up to the collapsed state, and its largest value over random configurations, each less
+    four standard errors.
+    """
     model, key = RandomTransformer(s.d, logit_scale=s.b, qk_dim=math.inf), jax.random.key(s.seed)
     equal = jnp.broadcast_to(jnp.eye(1, s.d), (s.n, s.d))
     states = [equal if g == 1 else Sphere(s.d).simplex(s.n, g) for g in s.overlaps]
     squares = [np.sum(np.asarray(increments(model, x, key, s.samples)) ** 2, axis=-1) for x in states]
     found = np.array([_mean(v[:, 0]) for v in squares])
     clouds = [Sphere(s.d).uniform(k, s.n) for k in jax.random.split(key, s.clouds)]
-    largest = max(
-        _mean(np.sum(np.asarray(increments(model, x, key, s.samples)) ** 2, axis=-1)[:, 0])[0] for x in clouds
-    )
+    sizes = [_mean(np.sum(np.asarray(increments(model, x, key, s.samples)) ** 2, axis=-1)[:, 0]) for x in clouds]
+    largest = max(mean - 4 * error for mean, error in sizes)
     return Evidence(
         {"size": found[:, 0], "elsewhere": largest},
         {"size": found[:, 1]},
@@ -73,7 +74,7 @@ claim(
     full={"samples": 40000, "clouds": 32},
     within={
         "size": standard_errors(4.0, "standard errors over heads"),
-        "elsewhere": at_most("the proxy is a maximum"),
+        "elsewhere": at_most("the proxy is a maximum; four standard errors are in the measured number"),
     },
     simulate=simulate_proxy,
     predict=predict_proxy,
@@ -128,11 +129,10 @@ def predict_lipschitz(s: Any) -> Evidence:
 
 
 def predict_printed_lipschitz(s: Any) -> Evidence:
-    """C β² e^{4β|Ā|} e^{β²dσ_A²}, Ā = 0, with the unknown C chosen to hold at the largest β."""
+    """``factor`` times β² e^{4β|Ā|} e^{β²dσ_A²}, Ā = 0: nothing at β = 0 whatever the factor, which is not in print."""
     betas = np.asarray(s.betas)
-    rate = betas**2 * np.exp(betas**2 * s.d * s.d**-0.5)
-    bound = rate / (rate.max() or 1.0) * ((s.d - 1) / s.d) ** 0.5
-    return Evidence({"constant": bound}, curves=(Curve("C β² e^{β²dσ_A²}", s.betas, bound),))
+    bound = s.factor * betas**2 * np.exp(betas**2 * s.d**0.5)
+    return Evidence({"constant": bound}, curves=(Curve(f"{s.factor:g} β² e^{{β²dσ_A²}}", s.betas, bound),))
 
 
 _LIPSCHITZ = {"d": 8, "betas": [0.0, 0.1, 0.3, 1.0], "angle": 0.1, "samples": 4000, "seed": 9}
@@ -144,15 +144,16 @@ claim(
     "rate of the kernel's Lipschitz constant, as printed",
     "‖G_μ(x,·) − G_ν(y,·)‖ in L²(ρ) is at most C(W₂(μ,ν) + |x−y|) with C = O(β² e^{4β‖Ā‖} e^{β²dσ_A²}).",
     models=("random",),
-    quick=_LIPSCHITZ,
+    quick=_LIPSCHITZ | {"factor": 10.0},
     full={"samples": 40000},
-    within={"constant": at_most("an upper bound, its unknown factor chosen at the largest β", slack=0.1)},
+    within={"constant": at_most("an upper bound; standard errors are below 0.05", slack=0.1)},
     simulate=simulate_lipschitz,
     predict=predict_printed_lipschitz,
     expected="refuted",
     corrected_by="homogenized/ER-09b",
     axes=_LIPSCHITZ_AXES,
-    note="The printed bound is zero at β = 0, where G moves with the mean of the measure. That some C exists stands.",
+    note="The printed bound is zero at β = 0 whatever its factor (a setting), and G moves with the mean of the measure "
+    "there. That some C exists stands.",
 )
 
 claim(

@@ -23,11 +23,13 @@ from pathlines.limit.arguments import one_of, whole_array
 from pathlines.limit.homogenized.overlap_curve import NORMS, progress, simplex_layer, slowness
 from pathlines.limit.homogenized.participation import check_dimension, check_logit_scale, check_overlap, check_width
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table, tabulate
+from pathlines.limit.homogenized.wishart import chi_square_rule
 
 SOURCES = (HOMOGENIZED,)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 _PANEL = 0.5
 _LOG_STEP = 0.01
+_GAUSS = 40
 
 
 def passage_time(table: SimplexTable, gamma0: float, level: float, d: float = math.inf) -> float:
@@ -172,3 +174,23 @@ def near_collapse_rates(d: int) -> tuple[float, float]:
     """
     dimension = positive_integer("d", d, 2)
     return -(dimension - 1) / dimension, -(dimension - 3) / dimension
+
+
+def layer_collapse_rates(d: int, v: float) -> tuple[float, float]:
+    """``near_collapse_rates`` of layers with diffusive time v instead of the diffusion (derived): → them as v → 0.
+
+    A layer takes nearly equal tokens x, x+δ to N(x+ζ) with the same ζ, Gaussian of variance v/d, so that the gap 1-R is
+    multiplied by (|w|² - ⟨w,δ̂⟩²)/|w|⁴, w = x+ζ: its mean logarithm and the logarithm of its mean, over v, by tensor
+    Gauss rules in ⟨w,x⟩, ⟨w,δ̂⟩² and the χ² of the d-2 other directions. -log(1+v)/v both as d → ∞.
+    """
+    others = positive_integer("d", d, 3) - 2
+    scale = finite_number("v", v, 0.0, open_low=True) / d
+    g, along = np.polynomial.hermite_e.hermegauss(_GAUSS)
+    rest, across = chi_square_rule(others, _GAUSS)
+    first = (1 + math.sqrt(scale) * g[:, None, None]) ** 2
+    side, beyond = scale * (g**2)[:, None], scale * others * rest
+    weights = along[:, None, None] * along[:, None] * across
+    weights = weights / weights.sum()
+    whole = first + side + beyond
+    ratio = (first + beyond) / whole**2
+    return float(np.sum(weights * np.log(ratio)) / v), math.log(float(np.sum(weights * ratio))) / v

@@ -1,0 +1,69 @@
+"""Claims of the homogenized family at other settings than their own: they hold there too, or refuse the setting."""
+
+import numpy as np
+import pytest
+
+from pathlines.claim import CLAIMS, evaluate
+from pathlines.claim.homogenized import direct
+from pathlines.claim.homogenized.rates import limiting_order
+from pathlines.foundation.errors import ArgumentError
+
+HOLDS = [
+    ("C02", {"steps": [0.5]}),
+    ("C02", {"steps": [0.4, 0.3], "until": 3.0}),
+    ("C03", {"d": 4, "overlap": 0.5, "runs": 20000}),
+    ("C07", {"n": 3, "b": 5.0, "overlaps": [-0.3, 0.9], "qk_dim": 16}),
+    ("C09", {"d": 128, "runs": 4, "seed": 3}),
+    ("C11", {"n": 8, "d": 4, "b": 0.5}),
+    ("C11", {"n": 2, "d": 2, "b": 0.6, "qk_dim": 2}),
+    ("C12", {"d": 8, "runs": 1000}),
+    ("C16", {"dims": [6], "v": 0.2, "n": 3, "b": 1.0, "runs": 4000}),
+    ("C17", {"ns": [32, 128], "seed": 5}),
+    ("C17", {"ns": [32, 64], "reference": 512, "concentration": 4.0}),
+    ("C21", {"runs": 1000, "time": 3.0}),
+    ("C24", {"d": 12}),
+    pytest.param("C01", {"seed": 7, "until": 2.0}, marks=pytest.mark.slow),
+    pytest.param("C06", {"d": 32, "b": 3.0}, marks=pytest.mark.slow),
+    pytest.param("C08", {"b": 4.0, "heads": 1}, marks=pytest.mark.slow),
+    pytest.param("C10", {"d": 6, "n": 8, "tau": 1.0}, marks=pytest.mark.slow),
+    pytest.param("C10", {"steps": [0.4, 0.2], "tau": 4.0}, marks=pytest.mark.slow),
+    pytest.param("C12", {"d": 16, "width_ratio": 0.25, "times": [0.3, 2.0]}, marks=pytest.mark.slow),
+]
+REFUSED = [
+    ("C01", {"steps": [0.1]}, "`steps` must hold at least 2"),
+    ("C03", {"layer_times": [0.5, 0.3]}, "`layer_times` must divide tau"),
+    ("C04", {"pairs": [[0.3, 1], [0.6, 2]]}, "`pairs` must have the same"),
+    ("C13", {"dims": [64]}, "`dims` must hold at least 2"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), HOLDS)
+def test_holds(name, changes):
+    outcome = evaluate(CLAIMS[f"homogenized/{name}"], "quick", changes)
+    assert outcome.verdict == "holds", (outcome.quantity, outcome.measured, outcome.expected)
+
+
+@pytest.mark.parametrize(("name", "changes", "says"), REFUSED)
+def test_refused_at_once(name, changes, says):
+    with pytest.raises(ArgumentError, match=says):
+        evaluate(CLAIMS[f"homogenized/{name}"], "quick", changes)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6])
+def test_no_factor_saves_the_printed_lipschitz_rate(factor):
+    assert evaluate(CLAIMS["homogenized/ER-09"], "quick", {"factor": factor}).verdict == "refuted"
+
+
+def test_order_beyond_the_next_term():
+    steps = np.array([0.1, 0.05, 0.025])
+    assert limiting_order(steps, steps**2 * np.exp(-3 * steps))[0] == pytest.approx(2, abs=1e-12)
+    assert limiting_order(steps[:2], steps[:2] ** 2)[0] == pytest.approx(2, abs=1e-12)
+
+
+def test_wide_layers_are_the_limit_of_drawn_ones():
+    """Mean overlaps at d = 64 and d = ∞, 400 runs each: 5 standard errors and 2/d."""
+    drawn = direct.random_layers(np.eye(3, 64), 2.0, 0.5, 1, 4, 400, 1, width=np.inf)
+    wide = direct.wide_layers(np.eye(3), 2.0, 0.5, 1, 4, 400, 2)
+    found = [direct.mean_overlap(g)[:, -1] for g in (drawn, wide)]
+    error = np.hypot(*(v.std(ddof=1) / 20 for v in found))
+    assert abs(found[0].mean() - found[1].mean()) < 5 * error + 2 / 64
