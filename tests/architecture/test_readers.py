@@ -52,6 +52,7 @@ def test_decoders_of_the_llama_kind():
     second = architecture(LLAMA, model_type="gemma2", query_pre_attn_scalar=144, attn_logit_softcapping=50.0)
     assert (second.placement, second.logit_cap, second.logit_multiplier) == ("sandwich", 50.0, 1 / 12)
     assert architecture(LLAMA, model_type="gemma3_text").qk_norm
+    assert architecture(LLAMA, model_type="gemma3_text", use_bidirectional_attention=True).mask == "full"
     newer = architecture(LLAMA, rope_parameters={"rope_theta": 5e5, "rope_type": "default"})
     assert newer.rope_base == 5e5
 
@@ -83,6 +84,12 @@ def test_public_configurations_are_understood_whole(name):
     [
         ({**LLAMA, "hidden_size": None}, 'no `hidden_size` .width.; write for example "hidden_size": 768'),
         ({**LLAMA, "num_attention_heads": 7, "num_key_value_heads": 7}, "7 heads do not divide the width 576; write"),
+        ({**LLAMA, "hidden_act": ["silu"]}, r"`hidden_act` must be one of .*, but is \['silu'\]"),
+        ({**LLAMA, "initializer_range": 1e200}, "deviations.embedding` must be a finite number ≥ 0 and ≤ 1e.06"),
+        ({**LLAMA, "rope_parameters": [1]}, "`rope_parameters` must be an object"),
+        ({**LLAMA, "rope_parameters": {"rope_theta": "a"}}, "rope_parameters: `rope_theta` must be a number"),
+        ({**LLAMA, "rope_parameters": {"full_attention": "a"}}, "`full_attention` must be an object"),
+        ({**LLAMA, "model_type": "gemma2", "query_pre_attn_scalar": 0}, "`query_pre_attn_scalar` must be a finite"),
         ({**LLAMA, "model_type": "mamba"}, "`model_type` 'mamba'; known are albert, bert"),
         ({"hidden_size": 64}, "`model_type` None"),
         ({**LLAMA, "initializer_range": -0.02}, "`initializer_range` must be a number ≥ 0, but is -0.02"),
@@ -121,7 +128,12 @@ def test_toml(tmp_path):
         "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\nwidht = 3": "unknown field `widht`",
         "width = 64\nheads = 4\nlayers = 3\nstd = -0.1": "`std` must be a finite number ≥ 0",
         "width = ": "not valid TOML",
-        "width = 64.5\nheads = 4\nlayers = 3\nstd = 0.1": "mine.toml: Expected `int`",
+        "width = 64.5\nheads = 4\nlayers = 3\nstd = 0.1": "mine.toml: Setting `width` .* must be a int, but is 64.5",
+        "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\n[deviations]\nembeding = 1": "mine.toml: .* setting `embeding`",
+        "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\ndeviations = 3": "`deviations` must be a table",
+        "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\ntypes = 'a'": "`types` .* must be a int, but is 'a'",
+        "width = 64\nheads = 4\nlayers = 3\nstd = true": "mine.toml: Setting `std`",
+        "width = 64\nheads = 4\nlayers = 3\nstd = 0.1\nplacement = 'mid'": "but is 'mid'.$",
     }.items():
         file.write_text(text)
         with pytest.raises(ArgumentError, match=message):

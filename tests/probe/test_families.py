@@ -124,6 +124,8 @@ def test_why_the_library_is_not_asked():
     assert why_not(fields, 7) == "an image has 10 tokens"
     large = {**fields_of("llama"), "hidden_size": 8192, "num_hidden_layers": 80, "intermediate_size": 28672}
     assert why_not(large, 5) == "the whole module would take 270 GiB"
+    turned = {**fields_of("llama"), "rope_scaling": {"factor": 32.0, "rope_type": "llama3"}}
+    assert "refuses the configuration: 'Missing required keys" in why_not(turned, 5).replace('"', "'")
 
 
 @pytest.mark.parametrize("family", ["roberta", "gemma", "qwen3"])

@@ -105,6 +105,8 @@ WHAT_IFS = (
     WhatIf("embeddings of unit mean square", _unit_embedding),
     WhatIf("output projections × 1/√(2L)", _deep_projections),
     WhatIf("both of these", _both),
+    WhatIf("init std of all matrices × ½", lambda a: _scaled(a, _MATRICES, 0.5)),
+    WhatIf("init std of all matrices × 2", lambda a: _scaled(a, _MATRICES, 2.0)),
     WhatIf("both branches × 1/√L", _deep_residual),
     WhatIf("DeepNorm (α = (2L)^¼, β = (8L)^-¼)", _deepnorm),
     WhatIf("norm before each branch (pre)", _placed("pre")),

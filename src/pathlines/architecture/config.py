@@ -81,6 +81,13 @@ class Config:
             raise ArgumentError(f"{self.source}: `{name}` must be a number ≥ {least:g}, but is {value!r}.")
         return float(value)
 
+    def section(self, name: str) -> Config:
+        """The fields of an object inside; empty where it is absent or null."""
+        value = self.get(name, {})
+        if not isinstance(value, Mapping):
+            raise ArgumentError(f"{self.source}: `{name}` must be an object with fields, but is {value!r}.")
+        return Config(value, f"{self.source}: {name}")
+
     def flag(self, name: str, default: bool) -> bool:
         """True or false."""
         value = self.get(name, default)
@@ -91,7 +98,7 @@ class Config:
     def activation(self, name: str, default: str) -> str:
         """An activation by any of its names."""
         value = self.get(name, default)
-        if value not in ACTIVATION_NAMES:
+        if not isinstance(value, str) or value not in ACTIVATION_NAMES:
             known = ", ".join(ACTIVATION_NAMES)
             raise ArgumentError(f"{self.source}: `{name}` must be one of {known}, but is {value!r}.")
         return ACTIVATION_NAMES[value]

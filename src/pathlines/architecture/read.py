@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import msgspec
 from pathlines.architecture.config import Config
 from pathlines.architecture.family import FAMILIES
 from pathlines.architecture.record import Architecture, Deviations
-from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer
+from pathlines.foundation.setting import changed_setting
 
 SIX = ("width", "heads", "layers", "context", "mlp_width", "std")
 
@@ -39,7 +41,7 @@ def read_architecture(path: str | Path) -> Reading:
     if file.is_dir():
         file = file / "config.json"
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ArgumentError(f"There is no file {file}; give a config.json, a .toml file or six numbers.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -57,6 +59,8 @@ def _json(text: str, source: str) -> Any:
         raise ArgumentError(
             f"{source} is not valid JSON at {where} ({error.msg}); repair or download it again."
         ) from None
+    except RecursionError:
+        raise ArgumentError(f"{source} is nested too deeply for a configuration; download it again.") from None
 
 
 def from_config(fields: Any, source: str = "config.json") -> Reading:
@@ -71,12 +75,19 @@ def from_config(fields: Any, source: str = "config.json") -> Reading:
         )
     entry = FAMILIES[name]
     config = Config(fields, source)
-    try:
+    with _named(source):
         architecture = entry.read(config)
-    except ArgumentError as error:
+    return Reading(architecture, source, *config.leftover(entry.irrelevant), fields=dict(fields))
+
+
+@contextmanager
+def _named(source: str) -> Iterator[None]:
+    """Errors inside name the file."""
+    try:
+        yield
+    except (ArgumentError, UnknownNameError) as error:
         text = str(error)
         raise ArgumentError(text if text.startswith(source) else f"{source}: {text}") from None
-    return Reading(architecture, source, *config.leftover(entry.irrelevant), fields=dict(fields))
 
 
 def _from_toml(text: str, source: str) -> Reading:
@@ -87,6 +98,10 @@ def _from_toml(text: str, source: str) -> Reading:
         raise ArgumentError(f"{source} is not valid TOML: {error}.") from None
     std = fields.pop("std", None)
     given = fields.pop("deviations", {})
+    if not isinstance(given, dict):
+        raise ArgumentError(
+            f"{source}: `deviations` must be a table such as [deviations] embedding = 1, but is {given!r}."
+        )
     known = [f for f in Architecture.__struct_fields__ if f != "deviations"]
     for name in fields:
         if name not in known:
@@ -100,20 +115,21 @@ def _from_toml(text: str, source: str) -> Reading:
             )
     if std is None and not {"embedding", "query", "key", "value", "output"} <= set(given):
         raise ArgumentError(f"{source} has no `std`; write for example std = 0.02, or every entry of `deviations`.")
-    try:
-        deviations = {**_usual_deviations(fields, std or 0.0), **given}
-        architecture = msgspec.convert({**fields, "deviations": deviations}, Architecture, strict=True)
-    except msgspec.ValidationError as error:
-        raise ArgumentError(f"{source}: {error}.") from None
+    usual = {f.name: f.default for f in msgspec.structs.fields(Architecture) if f.name in known}
+    with _named(source):
+        sizes = changed_setting("the record", {**usual, "width": 1, "heads": 1, "layers": 1}, fields)
+        deviations = changed_setting("the table deviations", _usual_deviations(sizes, std), given)
+        architecture = Architecture(**sizes, deviations=Deviations(**deviations))
     return Reading(architecture, source)
 
 
-def _usual_deviations(fields: Mapping[str, Any], std: float) -> dict[str, float]:
+def _usual_deviations(sizes: Mapping[str, Any], given: Any) -> dict[str, float]:
+    std = 0.0 if given is None else changed_setting("the file", {"std": 0.0}, {"std": given})["std"]
     optional = {
-        "position": fields.get("positions", "learned") == "learned",
-        "type": fields.get("types", 0) > 0,
-        "projection": fields.get("embedding_width", 0) > 0,
-        "mlp_gate": bool(fields.get("gated", False)),
+        "position": sizes["positions"] == "learned",
+        "type": sizes["types"] > 0,
+        "projection": sizes["embedding_width"] > 0,
+        "mlp_gate": sizes["gated"],
     }
     others = {name: std if there else 0.0 for name, there in optional.items()}
     return msgspec.structs.asdict(Deviations.equal(finite_number("std", std, 0.0), **others))

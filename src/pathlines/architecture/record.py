@@ -28,6 +28,10 @@ POSITIONS = ("learned", "rope", "alibi", "none")
 ACTIVATIONS = ("gelu", "silu", "relu", "tanh", "erf", "linear")
 
 
+LARGEST = 1e6
+"""Standard deviations beyond are a slip of the pen, and overflow in powers."""
+
+
 class Deviations(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviations of the entries of each matrix at initialisation; zero for what does not exist."""
 
@@ -46,7 +50,7 @@ class Deviations(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
-            finite_number(f"deviations.{name}", getattr(self, name), 0.0)
+            finite_number(f"deviations.{name}", getattr(self, name), 0.0, LARGEST)
 
     @classmethod
     def equal(cls, std: float, **others: float) -> Deviations:

@@ -13,8 +13,7 @@ def rope_of(
     Where layers with a window turn at another rate (`full_attention` and `sliding_attention`), those without count.
     """
     config.get("rope_scaling")
-    nested = config.get("rope_parameters", {})
-    inside = nested if isinstance(nested, dict) else {}
-    inside = inside.get("full_attention", inside)
-    base = config.number(base_name, float(inside.get("rope_theta", 10_000.0)))
-    return base, config.number(fraction_name, float(inside.get("partial_rotary_factor", fraction)))
+    inside = config.section("rope_parameters")
+    inside = inside.section("full_attention") if inside.get("full_attention") is not None else inside
+    base = config.number(base_name, inside.number("rope_theta", 10_000.0))
+    return base, config.number(fraction_name, inside.number("partial_rotary_factor", fraction))

@@ -19,7 +19,7 @@ def configuration(folder: Path, layers: int | None = None) -> Any:
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArgumentError(f"{folder / 'config.json'} is not understood ({_first_line(error)}).") from error
+        raise ArgumentError(f"{folder / 'config.json'} is not understood ({first_line(error)}).") from error
     return _deepened(config, layers)
 
 
@@ -44,7 +44,7 @@ def trained_module(folder: Path, layers: int | None = None) -> Any:
     except ArgumentError:
         raise
     except Exception as error:  # the library has no error of its own: whatever it raises, the weights are unusable
-        raise PathlinesError(f"The weights in {folder} cannot be loaded ({_first_line(error)}).") from error
+        raise PathlinesError(f"The weights in {folder} cannot be loaded ({first_line(error)}).") from error
     missing = [name for name in info["missing_keys"] if not name.startswith(UNUSED)]
     if missing:
         raise PathlinesError(f"{folder} has no weights for {len(missing)} tensors, the first `{missing[0]}`.")
@@ -84,5 +84,6 @@ def _deepened(config: Any, layers: int | None) -> Any:
     return config
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What went wrong, in one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

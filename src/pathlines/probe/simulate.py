@@ -15,7 +15,7 @@ from pathlines.foundation.errors import positive_integer
 from pathlines.limit.architecture.start import Tokens
 from pathlines.probe.examine import initial_curves
 from pathlines.probe.inputs import of_noise, of_tokens
-from pathlines.probe.modules import from_fields
+from pathlines.probe.modules import first_line, from_fields
 from pathlines.probe.text import Tokens as Text
 
 LARGEST = 2**32
@@ -33,6 +33,10 @@ def why_not(fields: dict[str, Any] | None, tokens: Tokens) -> str | None:
     size = 4 * _parameters(architecture)
     if size > LARGEST:
         return f"the whole module would take {size / 2**30:.0f} GiB"
+    try:
+        from_fields(fields)
+    except Exception as error:  # the library has no error of its own; our chain needs fewer fields than it does
+        return f"transformers {version('transformers')} refuses the configuration: {first_line(error)}"
     if architecture.patch_inputs and _count(tokens) != architecture.context:
         return f"an image has {architecture.context} tokens"
     return None

@@ -7,7 +7,7 @@ from pathlines.architecture import Architecture, Deviations
 from pathlines.limit.architecture.attention import AttendedGram
 from pathlines.limit.architecture.branch import Sensitivity, added, mean_cosine, noise, stream_of, width_correction
 from pathlines.limit.architecture.numbers import Numbers
-from pathlines.limit.architecture.perceptron import perceptron_gram
+from pathlines.limit.architecture.perceptron import _TABULATED, _kernel, perceptron_gram
 from pathlines.limit.architecture.sampled import sampled_heads
 from pathlines.limit.homogenized.attended import sampled_attention, small_b_attention
 from pathlines.limit.homogenized.gram import gram_layer
@@ -52,6 +52,26 @@ def test_drawn_heads_vs_homogenized_sampler():
     other = sampled_attention(k, 2.0, p=16, samples=4096, causal=True)
     error = np.hypot(drawn.std(axis=0) / np.sqrt(40), other.error)
     assert np.all(np.abs(drawn.mean(axis=0) - other.mean) < 5 * error + 1e-12)
+
+
+@pytest.mark.parametrize("changes", [{}, {"rope_fraction": 0.5, "mask": "causal"}])
+def test_spread_of_rotated_logits(changes):
+    """Variance of logits within rows over drawn heads: rotations make equal keys differ. Five standard errors."""
+    n, p, b = 12, 16, 0.4
+    a, k = heads(b, p, **{"positions": "rope", **changes}), gram(12, 9, common=2.0)
+    rng, root, half = np.random.default_rng(4), np.linalg.cholesky(k + 1e-9 * np.eye(n)), int(p * a.rope_fraction) // 2
+    turn = np.exp(1j * np.arange(n)[:, None] * 10_000.0 ** (-np.arange(half) / half))
+    found = []
+    for _ in range(600):
+        q, key = (root @ rng.standard_normal((n, p)) for _ in range(2))
+        first, second = ((y[:, :half] + 1j * y[:, half : 2 * half]) * turn for y in (q, key))
+        logits = b / np.sqrt(p) * ((first @ second.conj().T).real + q[:, 2 * half :] @ key[:, 2 * half :].T)
+        seen = np.tri(n, dtype=bool) if a.mask == "causal" else np.ones((n, n), dtype=bool)
+        found.append([np.var(row[shown]) for row, shown in zip(logits, seen, strict=True)])
+    error = np.std(found, axis=0) / np.sqrt(len(found))
+    want = AttendedGram(a, n).logit_variance(k)
+    assert np.all(np.abs(np.mean(found, axis=0) - want) <= 5 * error + 1e-15)
+    assert want[-1] > 1.2 * AttendedGram(a.changed(positions="none"), n).logit_variance(k)[-1]
 
 
 def test_width_correction_in_its_limits():
@@ -125,6 +145,14 @@ def test_perceptron_gram():
     found = perceptron_gram(gated, x)
     np.testing.assert_allclose(found.gram, y @ y.T / 400_000, atol=1.5e-3)
     assert found.bias == 0
+
+
+@pytest.mark.parametrize(("activation", "error"), [("silu", 6e-4), ("tanh", 3e-3)])
+def test_kernels_of_large_inputs(activation, error):
+    """Beyond σ_w = 8 closed kernels of the same shape stand in for quadrature; the errors are largest at ρ = 1."""
+    rho = np.array([-1.0, -0.6, 0.0, 0.3, 0.95, 1.0])
+    exact = perceptron_kernel(rho, _TABULATED[activation], 8.01)
+    np.testing.assert_allclose(_kernel(activation, rho, 8.01), exact, atol=error * exact.max())
 
 
 def test_unequal_lengths_keep_their_mean_squares():

@@ -8,11 +8,11 @@ import pytest
 from pathlines.architecture import Architecture, Deviations
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.architecture.predict import cosine_curve, predict
+from pathlines.limit.architecture.rank import effective_rank
 from pathlines.limit.architecture.start import embedded_gram, start_gram
 from pathlines.limit.architecture.summary import simplex_summary
-from pathlines.limit.architecture.walk import effective_rank
 
-from .transformer import measured
+from .transformer import measured, run
 
 D = Deviations.equal
 SIZES = {"width": 96, "heads": 4, "mlp_width": 192, "layers": 6}
@@ -54,6 +54,50 @@ def test_every_placement_vs_formed_matrices(name):
     np.testing.assert_allclose(found.residual_rms, rms, rtol=0.04)
     ratio = found.spread[1:] / values.std(axis=0, ddof=1)[1:]
     assert np.all((ratio > 0.5) & (ratio < 2.0))
+
+
+RANKS = {
+    **{name: CASES[name] for name in ("gpt2", "bert", "neox", "llama", "deepnorm")},
+    "albert": CASES["albert"].changed(embedding_width=64),
+    "narrow": CASES["gpt2"].changed(width=12, heads=2, mlp_width=24),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_effective_rank_vs_formed_matrices(name):
+    """Noise of every matrix counts: within four standard errors and 4% (8% where tokens outnumber coordinates)."""
+    case, ids = RANKS[name], np.arange(40)
+    runs = [run(case, ids, seed) for seed in range(16)]
+    ranks = np.array([[rank_of(h) for h in states] for states in runs])
+    error = ranks.std(axis=0, ddof=1) / math.sqrt(len(ranks))
+    found, allowed = predict(case, ids).effective_rank, 0.04 if case.width > len(ids) else 0.08
+    assert np.all(np.abs(ranks.mean(axis=0) - found) < 4 * error + allowed * found)
+
+
+def rank_of(h):
+    unit = h / np.linalg.norm(h, axis=1, keepdims=True)
+    p = np.linalg.svd(unit, compute_uv=False) ** 2 / len(h)
+    p = p[p > 1e-14]
+    return math.exp(-np.sum(p * np.log(p)))
+
+
+@pytest.mark.parametrize("size", [0.2, 0.5])
+def test_sharp_attention_spreads_no_more(size):
+    """Logits of deviation 4 and 24: the spread over 48 seeds (its own error is 10%) within 1.5; finite everywhere."""
+    case = CASES["deepnorm"].changed(skip=1.0, placement="pre", layers=3, deviations={"query": size, "key": size})
+    found, (values, _) = predict(case, IDS), measured(case, IDS, 48)
+    ratio = found.spread[1:] / values.std(axis=0, ddof=1)[1:]
+    assert np.all((ratio > 1 / 1.5) & (ratio < 1.5))
+
+
+def test_two_tokens():
+    """What attention leaves different between two tokens is of order b², so heads are drawn: four errors and 0.003."""
+    case = Architecture(
+        width=128, heads=4, layers=2, mask="full", positions="none", deviations=D(0.06, mlp_gate=0.0)
+    )  # fmt: skip
+    values, _ = measured(case, np.arange(2), 600)
+    error = values.std(axis=0, ddof=1) / math.sqrt(len(values))
+    assert np.all(np.abs(values.mean(axis=0) - predict(case, 2).mean_cosine) < 4 * error + 0.003)
 
 
 def spec(layers=32, n=64, b=1.0, residual=0.4, placement="post", **changes):
@@ -164,6 +208,9 @@ def test_effective_rank_vs_gaussian_tokens():
             p = p / p.sum()
             ranks.append(np.exp(-np.sum(p * np.log(p))))
         assert effective_rank(k, d) == pytest.approx(np.mean(ranks), rel=0.02)
+    for n, d in ((60, 20), (8, 128)):  # more tokens than coordinates; few tokens, where the unit diagonal shows
+        ranks = [rank_of(rng.standard_normal((n, d))) for _ in range(100)]
+        assert effective_rank(np.eye(n), d) == pytest.approx(np.mean(ranks), rel=0.01 if n < d else 0.03)
 
 
 def test_kept_tokens():

@@ -8,8 +8,10 @@ C_i = Σ_k w_ik (x_k-x̄_i)(x_k-x̄_i)ᵀ, to second order in b (derived; W unif
 
 The next term is about ½(b² X_ii tr C_i)² of the first's own part, because participations grow like e^{b² tr C}. Where
 that exceeds ``TRUSTED`` heads of the true width are drawn instead (``sampled_heads``, exact in law, seeded); near
-collapse tr C is small and the expansion serves again. Rotary positions multiply the covariance by a function of
-(i-j)-(k-l), which the expansion leaves out.
+collapse tr C is small and the expansion serves again. Few tokens are drawn earlier: draws cost little there, and what
+attention leaves different between two of them is itself of order b². Rotary positions multiply the covariance by
+c(i-j-k+l), c(m) the mean of cos θm over frequencies θ. The expansion leaves it out; within a row it counts: equal keys
+then have different logits.
 
 A layer that is applied again meets its own past: E[ΠYΠ'ᵀ], where the same head attends at two depths whose tokens have
 Gram matrices X and X' and products Y. The formula is the same, with x̄_i·x̄'_j, Y_ij, the products of the two sets of
@@ -21,13 +23,15 @@ Cost: 8 products of n × n matrices; O(n²) where every token attends alike (no 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import numpy as np
+from scipy.linalg import toeplitz
 from scipy.special import softmax, xlogy
 
 from pathlines.architecture.record import Architecture
 from pathlines.limit.architecture.numbers import Numbers
-from pathlines.limit.architecture.sampled import SAMPLES, SampledHeads, sampled_heads
+from pathlines.limit.architecture.sampled import MANY, SAMPLES, enough_samples, frequencies, sampled_heads
 
 TRUSTED = 0.02
 
@@ -43,12 +47,35 @@ def logit_bias(architecture: Architecture, n: int) -> np.ndarray:
     return np.where(hidden, -np.inf, -slopes[:, None, None] * np.abs(distance))
 
 
+def rotation(architecture: Architecture, n: int) -> np.ndarray | None:
+    """c(k-l), the factor of rotary positions on the covariance of two logits of one row; None without them."""
+    angles = frequencies(architecture)
+    if not len(angles):
+        return None
+    distance = np.arange(n)
+    still = architecture.head_dim - 2 * len(angles)
+    c = (2 * np.sum(np.cos(distance[:, None] * angles), axis=1) + still) / architecture.head_dim
+    return toeplitz(c)
+
+
 class Attended(ABC):
     """X ↦ E[ΠXΠᵀ], the one step of a layer in which tokens meet."""
 
     @abstractmethod
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The mean products of attended vectors."""
+
+
+class DrawnGram(Attended):
+    """The same by drawn heads, at X and, with the same draws, anywhere else."""
+
+    def __init__(self, architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int) -> None:
+        self._heads = partial(sampled_heads, architecture, bias=bias, seed=seed, samples=samples)
+        self.x, self.found = x, self._heads(x)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The draws at X are kept."""
+        return self.found.gram if np.array_equal(x, self.x) else self._heads(x).gram
 
 
 class AttendedGram(Attended):
@@ -58,7 +85,9 @@ class AttendedGram(Attended):
     """
 
     def __init__(self, architecture: Architecture, n: int, samples: int = SAMPLES) -> None:
-        self.architecture, self.samples, self.seed = architecture, samples, 0
+        self.architecture, self.samples, self.seed = architecture, enough_samples(n, samples), 0
+        self.trusted = TRUSTED * min(1.0, n / MANY)
+        self.turned = rotation(architecture, n)
         self.b = Numbers.of(architecture).b
         self.bias = logit_bias(architecture, n)
         self.weights = softmax(self.bias, axis=2)
@@ -85,16 +114,17 @@ class AttendedGram(Attended):
         """B_i² = b² X_ii tr C_i, the variance of the logits within the row of each token."""
         score = self._score(x)
         own = np.diag(score)
-        traces = np.mean([w @ own - np.sum((w @ score) * w, axis=1) for w in self.weights], axis=0)
+        pairs = score if self.turned is None else self.turned * score
+        traces = np.mean([w @ own - np.sum((w @ pairs) * w, axis=1) for w in self.weights], axis=0)
         return self.b**2 * own * np.maximum(traces, 0.0)
 
-    def sharp(self, x: np.ndarray) -> SampledHeads | None:
+    def sharp(self, x: np.ndarray) -> DrawnGram | None:
         """Drawn heads where the expansion cannot be trusted at X, else None."""
         variance = self.logit_variance(x)
-        if np.max(0.5 * variance * variance) <= TRUSTED:
+        if np.max(0.5 * variance * variance) <= self.trusted:
             return None
         self.seed += 1
-        return sampled_heads(self.architecture, x, self.bias, self.seed, self.samples)
+        return DrawnGram(self.architecture, x, self.bias, self.seed, self.samples)
 
     def sharp_between(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """``between`` by drawn heads, which see two sets of tokens that do not see each other."""

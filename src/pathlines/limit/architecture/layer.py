@@ -13,6 +13,7 @@ from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.architecture.perceptron import kurtosis, perceptron_gram
 from pathlines.limit.architecture.start import normalised
 
+_SMALL = 1e-3
 A = TypeVar("A", bound=Attended)
 
 
@@ -52,14 +53,13 @@ class LayerMap(Generic[A]):
         a = self.architecture
         return stream.gram if a.placement == "post" else normalised(stream.gram, a.norm_gain, a.norm_epsilon)
 
-    def branch(self, kind: str, stream: Stream, correction: np.ndarray | None = None) -> Branch:
-        """F of the branch at a stream; ``correction`` is added to the expansion of E[ΠXΠᵀ]."""
+    def branch(self, kind: str, stream: Stream, attended: Attended | None = None) -> Branch:
+        """F of the branch at a stream; ``attended`` replaces the expansion of E[ΠXΠᵀ]."""
         x = self.input(stream)
         parts = []
         if kind != "perceptron":
-            attended = self.attended(x) if correction is None else self.attended(x) + correction
-            scale = self.numbers.attention
-            parts.append(self._shaped(scale * attended, self.numbers.value_size, self.architecture.attention_residual))
+            products = self.numbers.attention * (attended or self.attended)(x)
+            parts.append(self._shaped(products, self.numbers.value_size, self.architecture.attention_residual))
         if kind != "attention":
             found = perceptron_gram(self.architecture, x)
             shaped = self._shaped(
@@ -69,6 +69,15 @@ class LayerMap(Generic[A]):
             parts.append(shaped._replace(bias=ratio * found.bias))
         return parts[0] if len(parts) == 1 else _together(*parts)
 
+    def perceptron_slope(self, stream: Stream) -> float:
+        """How much the perceptron's products rise with the cosines of its tokens."""
+        away = _SMALL * (1 - stream.cosines)
+        moved, now = (
+            self.branch("perceptron", Stream(cosines, stream.powers)).gram
+            for cosines in (stream.cosines + away, stream.cosines)
+        )
+        return float(np.sum(moved - now) / max(np.sum(away), 1e-300))
+
     def _shaped(self, gram: np.ndarray, inner: float, residual: float) -> Branch:
         """Behind its own norm, where the placement is sandwich, only the directions of a branch count."""
         a = self.architecture
@@ -77,11 +86,11 @@ class LayerMap(Generic[A]):
             gram = residual**2 * normalised(unscaled, a.norm_gain, a.norm_epsilon)
         return Branch(gram, inner, normed=a.placement == "sandwich")
 
-    def advanced(self, stream: Stream, correction: np.ndarray | None = None, finite_width: bool = True) -> Stream:
+    def advanced(self, stream: Stream, attended: Attended | None = None, finite_width: bool = True) -> Stream:
         """The mean stream after one layer."""
         skip = self.architecture.skip
         for kind in self.kinds:
-            branch = self.branch(kind, stream, None if kind == "perceptron" else correction)
+            branch = self.branch(kind, stream, attended)
             after = added(stream, branch.gram, skip)
             if finite_width:
                 old = skip**2 * stream.gram

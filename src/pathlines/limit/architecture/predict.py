@@ -64,9 +64,7 @@ def cosine_curve(architecture: Architecture, tokens: Tokens, layers: int | None 
     layer = LayerMap(architecture, AttendedGram(architecture, len(start), samples=_FEW))
     found = [mean_cosine(stream.cosines)]
     for _ in range(depth):
-        x = layer.input(stream)
-        sharp = layer.attended.sharp(x)
-        stream = layer.advanced(stream, None if sharp is None else sharp.gram - layer.attended(x))
+        stream = layer.advanced(stream, layer.attended.sharp(layer.input(stream)))
         found.append(mean_cosine(stream.cosines))
     return np.array(found)
 

@@ -18,7 +18,8 @@ class Prediction:
     ``spread``: standard deviation of the mean cosine over seeds. ``logit_std`` (within a row) and ``attention_entropy``
     (nats, mean over tokens) are those of the layer that follows, so they have one entry less. ``causes`` holds for each
     layer the change by attention, by the perceptron and by the perceptron's mean; its row 0 is the embedding's cosine.
-    ``sampled`` counts the layers whose attention was too sharp for the expansion.
+    Where logits vary by 3 to 4 the entropy comes out some 10% low, more beyond: drawn heads see mean cosines, while
+    those of a model spread about them. ``sampled`` counts the layers whose attention was too sharp for the expansion.
     """
 
     mean_cosine: np.ndarray

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathlines.limit.architecture.attention import AttendedGram
+from pathlines.limit.architecture.attention import AttendedGram, DrawnGram
 from pathlines.limit.architecture.branch import Sensitivity, Stream, added, mean_cosine
 from pathlines.limit.architecture.layer import Branch, LayerMap
 from pathlines.limit.architecture.perceptron import perceptron_products
@@ -62,20 +62,21 @@ class SharedWalk(Walk):
         self._powers = np.ones(1)
         self._linear = {"attention": layer.numbers.attention, "perceptron": linear_power(layer)}
 
-    def _add(self, kind: str, correction: np.ndarray | None, changes: dict[str, float]) -> None:
+    def _add(self, kind: str, drawn: DrawnGram | None, changes: dict[str, float]) -> None:
         stream, skip = self.stream, self.layer.architecture.skip
-        fresh = self.layer.branch(kind, stream, correction)
-        step = self._step(kind, stream, fresh, correction is not None)
+        fresh = self.layer.branch(kind, stream, drawn)
+        step = self._step(kind, stream, fresh, drawn is not None)
         pulls = np.zeros((len(self.row), *stream.cosines.shape))
         for part in ("attention", "perceptron") if kind == "parallel" else (kind,):
             pulls += self._pulls(part, step)
             if kind == "parallel" and part == "attention":
-                own = self.layer.branch(part, stream, correction).gram
+                own = self.layer.branch(part, stream, drawn).gram
                 self._attention = own + skip * (pulls[-1] + pulls[-1].T)
         bias = self._bias_pull(kind, fresh.bias)
         pull = skip * (pulls[-1] + pulls[-1].T)
         branch = Branch(fresh.gram + pull, fresh.inner, fresh.bias + skip * (bias[:, None] + bias))
         after = added(stream, branch.gram, skip)
+        self._spread_out(kind, stream, branch)
         self.stream = self.layer.settled(after)
         settle = np.sqrt(self.stream.powers / after.powers)
         self.row = [settle[:, None] * (skip * old + new) for old, new in zip(self.row, pulls, strict=True)]

@@ -25,6 +25,7 @@ USUAL_TOKENS = 64
 
 def usual_tokens(architecture: Architecture) -> int:
     """64 different tokens, or the whole context where it is shorter or an image."""
+    positive_integer("context", architecture.context, least=2)
     return architecture.context if architecture.patch_inputs else min(USUAL_TOKENS, architecture.context)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pathlines.limit.architecture.attention import AttendedGram
+from pathlines.limit.architecture.attention import AttendedGram, DrawnGram
 from pathlines.limit.architecture.branch import (
     Sensitivity,
     Stream,
@@ -16,6 +16,7 @@ from pathlines.limit.architecture.branch import (
 )
 from pathlines.limit.architecture.layer import Branch, LayerMap, around
 from pathlines.limit.architecture.prediction import CAUSES, Prediction
+from pathlines.limit.architecture.rank import directions_after, effective_rank
 
 
 class Walk:
@@ -28,8 +29,10 @@ class Walk:
         self.kept = np.arange(len(start.powers)) if keep is None else np.asarray(keep)
         self.d = layer.numbers.dimension
         self.mode = np.zeros_like(start.cosines)
+        inner = layer.architecture.patch_inputs or layer.architecture.embedding_width or np.inf
+        self.directions = 1 / (1 / self.d + 1 / inner)
+        self.drawn: DrawnGram | None = None
         if spread:
-            inner = layer.architecture.patch_inputs or layer.architecture.embedding_width or np.inf
             self.mode = merged(start, noise(start, np.zeros_like(start.cosines), start.gram, self.d, inner))
         self.sampled = 0
         self.records: list[list[float]] = []
@@ -42,38 +45,53 @@ class Walk:
         part = Stream(self.stream.cosines[block], self.stream.powers[self.kept])
         size = abs(Sensitivity(part).of(self.mode[block])) if self.with_spread else 0.0
         rms = float(np.sqrt(np.mean(part.powers)))
-        self.records.append([mean_cosine(part.cosines), size, effective_rank(part.cosines, self.d), rms])
+        self.records.append(
+            [mean_cosine(part.cosines), size, effective_rank(part.cosines, self.d, self.directions), rms]
+        )
 
     def step(self) -> None:
         """One layer."""
         attended, x = self.layer.attended, self.layer.input(self.stream)
-        sharp = attended.sharp(x)
+        self.drawn = sharp = attended.sharp(x)
         self.sampled += sharp is not None
-        entropy = attended.entropy(x) if sharp is None else sharp.entropy
+        entropy = attended.entropy(x) if sharp is None else sharp.found.entropy
         deviation = np.sqrt(attended.logit_variance(x))
         self.ahead.append([float(np.mean(v[self.kept])) for v in (deviation, entropy)])
-        correction = None if sharp is None else sharp.gram - attended(x)
         changes = dict.fromkeys(CAUSES, 0.0)
         for kind in self.layer.kinds:
-            self._add(kind, correction if kind != "perceptron" else None, changes)
+            self._add(kind, sharp if kind != "perceptron" else None, changes)
         self.causes.append(list(changes.values()))
         self._record()
 
-    def _add(self, kind: str, correction: np.ndarray | None, changes: dict[str, float]) -> None:
+    def _add(self, kind: str, drawn: DrawnGram | None, changes: dict[str, float]) -> None:
         """One branch: mean, fluctuations, norm."""
         stream, skip = self.stream, self.layer.architecture.skip
-        branch = self.layer.branch(kind, stream, correction)
+        branch = self.layer.branch(kind, stream, drawn)
         old = skip**2 * stream.gram
         after = added(stream, branch.gram, skip)
         cosines = after.cosines + width_correction(old, branch.gram, self.d, branch.inner, branch.normed)
         after = Stream(np.clip(cosines, -1.0, 1.0), after.powers)
         if self.with_spread:
             fresh = noise(after, old, branch.gram, self.d, branch.inner, branch.normed)
-            modes = [self._carried(kind, correction), *fresh]
+            modes = [self._carried(kind, drawn), *fresh]
             self.mode = self.layer.settled_mode(after, merged(after, modes))
+        self._spread_out(kind, stream, branch)
         self.stream = self.layer.settled(after)
         total = mean_cosine(after.cosines) - mean_cosine(stream.cosines)
         self._attribute(kind, stream, branch, total, changes)
+
+    def _spread_out(self, kind: str, stream: Stream, branch: Branch) -> None:
+        """The directions that tokens fill, after the branch."""
+        before = self.layer.architecture.skip**2 * stream.gram
+        slope = 0.0 if kind == "attention" else self.layer.perceptron_slope(stream) / float(np.mean(np.diag(before)))
+        self.directions = directions_after(self.directions, before, branch.gram, slope, self.d, self._units(kind))
+
+    def _units(self, kind: str) -> float:
+        """Of the inner matrices, as far as products of what tokens do not share are concerned."""
+        a, n = self.layer.architecture, len(self.stream.powers)
+        if kind != "attention":
+            return a.mlp_width
+        return 1 / (1 / self.layer.numbers.value_size + 1 / a.attention_width + 1 / (a.heads * (n - 1)))
 
     def _attribute(self, kind: str, stream: Stream, branch: Branch, total: float, changes: dict[str, float]) -> None:
         """Split the change of the mean cosine by leaving a part of the branch out (in infinite width)."""
@@ -93,12 +111,12 @@ class Walk:
 
     def _attention_alone(self, stream: Stream) -> np.ndarray:
         """The part of two parallel branches that attention has."""
-        return self.layer.branch("attention", stream).gram
+        return self.layer.branch("attention", stream, self.drawn).gram
 
-    def _carried(self, kind: str, correction: np.ndarray | None) -> np.ndarray:
+    def _carried(self, kind: str, drawn: DrawnGram | None) -> np.ndarray:
         """The mode after the branch, whose own response to it counts: half the difference of both ends."""
         up, down = (
-            added(end, self.layer.branch(kind, end, correction).gram, self.layer.architecture.skip)
+            added(end, self.layer.branch(kind, end, drawn).gram, self.layer.architecture.skip)
             for end in around(self.stream, self.mode)
         )
         return 0.5 * (up.gram - down.gram)
@@ -110,18 +128,3 @@ class Walk:
         return Prediction(
             cosine, spread, rank, rms, logits, entropy, np.array(self.causes), self.stream.cosines, self.sampled
         )
-
-
-def effective_rank(cosines: np.ndarray, d: float) -> float:
-    """exp of the entropy of the eigenvalues p_a of K/n, less the entropy that d coordinates cost.
-
-    Tokens of d coordinates have a Gram matrix that fluctuates about K, which lowers the entropy by
-    (1/2d) Σ_ab p_a p_b (log p_a - log p_b)/(p_a - p_b), n/2d for orthogonal tokens (Page's formula; derived).
-    """
-    p = np.maximum(np.linalg.eigvalsh(cosines) / len(cosines), 1e-14)
-    log = np.log(p)
-    gap, log_gap = p[:, None] - p, log[:, None] - log
-    close = np.abs(gap) < 1e-9 * p[:, None]
-    mean_inverse = np.where(close, 1 / p[:, None], log_gap / np.where(close, 1.0, gap))
-    cost = 0.5 / d * float(p @ mean_inverse @ p)
-    return float(np.exp(max(-float(p @ log) - cost, 0.0)))
