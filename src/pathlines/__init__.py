@@ -39,6 +39,20 @@ if TYPE_CHECKING:
     from pathlines.integrate import fates as fates
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
+    from pathlines.limit.homogenized.collapse import collapse_depth as collapse_depth
+    from pathlines.limit.homogenized.collapse import collapse_map as collapse_map
+    from pathlines.limit.homogenized.collapse import collapse_time as collapse_time
+    from pathlines.limit.homogenized.collapse import sensitivities as sensitivities
+    from pathlines.limit.homogenized.gram import gram_flow as gram_flow
+    from pathlines.limit.homogenized.gram import gram_layers as gram_layers
+    from pathlines.limit.homogenized.logistic import logistic_mass as logistic_mass
+    from pathlines.limit.homogenized.low_temperature import pair_kernel as pair_kernel
+    from pathlines.limit.homogenized.overlap_curve import layer_map_curve as layer_map_curve
+    from pathlines.limit.homogenized.overlap_curve import overlap_curve as overlap_curve
+    from pathlines.limit.homogenized.parameters import Parameters as Parameters
+    from pathlines.limit.homogenized.participation import participation as participation
+    from pathlines.limit.homogenized.regimes import asymptotic_regime as asymptotic_regime
+    from pathlines.limit.homogenized.regimes import regime as regime
     from pathlines.model import MODELS as MODELS
     from pathlines.model import CircleDensity as CircleDensity
     from pathlines.model import CircleMeasure as CircleMeasure
@@ -47,6 +61,8 @@ if TYPE_CHECKING:
     from pathlines.model import HomogenizedSDE as HomogenizedSDE
     from pathlines.model import L2Gaussian as L2Gaussian
     from pathlines.model import LinearGaussian as LinearGaussian
+    from pathlines.model import LogisticPair as LogisticPair
+    from pathlines.model import LowTemperaturePair as LowTemperaturePair
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
     from pathlines.model import PerceptronLandscape as PerceptronLandscape
@@ -86,6 +102,14 @@ _ROOMS = {
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
     "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "fates", "flow", "layers"),
+    "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
+    "limit.homogenized.gram": ("gram_flow", "gram_layers"),
+    "limit.homogenized.logistic": ("logistic_mass",),
+    "limit.homogenized.low_temperature": ("pair_kernel",),
+    "limit.homogenized.overlap_curve": ("layer_map_curve", "overlap_curve"),
+    "limit.homogenized.parameters": ("Parameters",),
+    "limit.homogenized.participation": ("participation",),
+    "limit.homogenized.regimes": ("asymptotic_regime", "regime"),
     "model": (
         "MODELS",
         "CircleDensity",
@@ -95,6 +119,8 @@ _ROOMS = {
         "HomogenizedSDE",
         "L2Gaussian",
         "LinearGaussian",
+        "LogisticPair",
+        "LowTemperaturePair",
         "NormalisedAttention",
         "Perceptron",
         "PerceptronLandscape",

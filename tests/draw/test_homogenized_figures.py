@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from pathlines.draw import FIGURES
 from pathlines.draw.figures.homogenized.architecture_curves import encoder, predicted
 from pathlines.draw.figures.homogenized.logistic import typical_mass
 from pathlines.draw.figures.homogenized.overlap_curves import logit_scale
@@ -43,3 +44,11 @@ def test_typical_mass_vs_direct_simulation():
     assert abs(found.mean() - wanted) < 4 * error + 0.01  # 0.01: second order in 1/d, (τ/d)(1/d)·10
     assert found.std() == pytest.approx(2 * np.sqrt(v * layers / d), rel=0.06)
     assert typical_mass(3, 0.1, 0.2, 10**9)[-1] == pytest.approx(expit(logit(0.1) + 3 * np.log(1.2)))
+
+
+@pytest.mark.parametrize("changes", [{"step": 2.0, "layers": 12}, {"step": 1e-5, "heads": 64}])
+def test_the_star_of_the_phase_diagram_is_never_outside(changes):
+    for axes in FIGURES["homogenized/regimes"].draw("quick", changes).axes:
+        star = next(line for line in axes.lines if line.get_marker() == "*").get_xydata()[0]
+        limits = zip(star, (axes.get_xlim(), axes.get_ylim()), strict=True)
+        assert all(min(ends) < at < max(ends) for at, ends in limits)

@@ -115,3 +115,8 @@ def test_limit_report_in_euclidean_space():
     assert report.booleanness < 1e-12
     assert "polytope" in report.statement
     assert report.attention_rank == len(report.leaders) == 4
+
+
+def test_one_token_has_no_mean_overlap():
+    with pytest.raises(FormError, match="two tokens"):
+        pl.flow(pl.SelfAttention(1.0), pl.Sphere(3).sines(1), times=[0.0, 1.0], record="mean_overlap")

@@ -50,7 +50,7 @@ def execute(request: Request, *, fresh: bool = False, store: Store | None = None
     """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it."""
     model = build(request)
     if not request.record:
-        request = msgspec.structs.replace(request, record=_usual(model))
+        request = msgspec.structs.replace(request, record=_usual(model, request.n))
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store
@@ -82,14 +82,15 @@ def build(request: Request) -> Model:
     return entry.build(**settings)
 
 
-def _usual(model: Model) -> tuple[str, ...]:
-    """What is recorded when nothing was asked for."""
+def _usual(model: Model, n: int) -> tuple[str, ...]:
+    """What is recorded when nothing was asked for; overlaps need two tokens."""
+    pairs = ("mean_overlap",) if n > 1 else ()
     if model.has_random_layers:
-        return ("mean_overlap", "mean_square", "effective_rank") if model.on_sphere else ()
+        return (*pairs, "mean_square", "effective_rank") if model.on_sphere else ()
     if not model.on_sphere:
         return ("cluster_count", "diameter")
     has_energy = type(model).energy_deficit is not Model.energy_deficit
-    return (*(("energy_fraction",) if has_energy else ()), "cluster_count", "mean_overlap")
+    return (*(("energy_fraction",) if has_energy else ()), "cluster_count", *pairs)
 
 
 def _law(request: Request) -> Any:

@@ -38,10 +38,12 @@ def deficits(snapshot: Snapshot) -> Array:
 def mean_overlap(snapshot: Snapshot) -> Array:
     """Mean of <x_i, x_j> over i ≠ j (one minus the mean deficit)."""
     n, model = snapshot.masses.shape[0], snapshot.model
+    if n < 2:
+        raise FormError("The mean overlap needs at least two tokens, but there is one.")
     if n > MANY_TOKENS and model.has_tokens and model.on_sphere:
         return 1 - snapshot.mean_deficit(jnp.full_like(snapshot.masses, 1 / n)) * (n / (n - 1))
     g = overlap_matrix(snapshot)
-    return 1 - jnp.sum(1 - g) / max(n * (n - 1), 1)
+    return 1 - jnp.sum(1 - g) / (n * (n - 1))
 
 
 @observable("u_max", "largest pair deficit", "max uᵢⱼ")

@@ -192,6 +192,14 @@ def test_sampled_attention_of_coinciding_tokens():
     np.testing.assert_allclose(sampled.mean, 1.0, rtol=1e-13)
 
 
+IMPOSSIBLE = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])  # least eigenvalue -0.8
+
+
+def test_impossible_overlaps_are_told_their_eigenvalue():
+    with pytest.raises(ArgumentError, match=r"eigenvalue -0\.8"):
+        gram_flow(IMPOSSIBLE, uniform_attention, [1.0])
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -208,6 +216,8 @@ def test_sampled_attention_of_coinciding_tokens():
         (lambda: sampled_attention(np.eye(2), 1.0, samples=1), "samples"),
         (lambda: attended_gram(np.eye(2), np.ones((2, 3))), "weights"),
         (lambda: small_b_attention(np.eye(2), -1.0), "b"),
+        (lambda: gram_flow(IMPOSSIBLE, uniform_attention, [1.0]), "gram"),
+        (lambda: gram_layers(IMPOSSIBLE, uniform_attention, 1, 0.1), "gram"),
     ],
 )
 def test_bad_arguments(call, name):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.participation import check_dimension
@@ -37,6 +37,15 @@ def check_gram(gram: ArrayLike) -> np.ndarray:
     k = finite_array("gram", gram, ("n", "n")).astype(np.float64)
     ok = len(k) > 0 and np.max(np.abs(k - k.T)) < _ROUNDING and np.max(np.abs(np.diag(k) - 1)) < _ROUNDING
     require(bool(ok and np.max(np.abs(k)) < 1 + _ROUNDING), "gram", "be a Gram matrix of unit vectors", gram)
+    return k
+
+
+def check_start(gram: ArrayLike) -> np.ndarray:
+    """``check_gram`` that also asks for eigenvalues ≥ 0, which costs O(n³)."""
+    k = check_gram(gram)
+    least = float(np.linalg.eigvalsh(k)[0])
+    if least < -_ROUNDING * len(k):
+        raise ArgumentError(f"Argument `gram` must be positive semidefinite, but has the eigenvalue {least:.6g}.")
     return k
 
 
@@ -88,7 +97,7 @@ def gram_layers(
     gram: ArrayLike, attended: Attended, layers: int, v: float, *, d: float = math.inf, pre: bool = False
 ) -> np.ndarray:
     """K after 0, 1, …, ``layers`` layers, shape (layers+1, n, n); ``pre`` lets the mean squares grow from 1."""
-    k = check_gram(gram)
+    k = check_start(gram)
     powers = np.ones(len(k))
     states = [k]
     for _ in range(positive_integer("layers", layers)):
@@ -105,7 +114,7 @@ def gram_flow(
 
     For finite d this is the drift alone, the mean to first order in 1/d.
     """
-    k = check_gram(gram)
+    k = check_start(gram)
     tau = real_array("times", times, 0.0).ravel()
     require(bool(len(tau) > 0 and np.all(np.diff(tau) >= 0)), "times", "increase", times)
     upper = np.triu_indices(len(k), 1)
