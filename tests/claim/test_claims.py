@@ -2,7 +2,7 @@
 
 import pytest
 
-from pathlines.claim import CLAIMS, Evidence, absolute, evaluate, exactly
+from pathlines.claim import CLAIMS, Evidence, absolute, at_least, at_most, evaluate, exactly, relative
 from pathlines.claim.base import Claim
 from pathlines.foundation.papers import PERSPECTIVE
 
@@ -78,6 +78,23 @@ def test_headline_is_the_worst_entry():
     outcome = evaluate(made([1.0, 2.0, 3.0], [1.01, 2.05, 3.0], absolute(0.1, "r")))
     assert (outcome.measured, outcome.expected) == (2.0, 2.05)
     assert outcome.error == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "verdict"),
+    [
+        (absolute(0.1, "r", errors=3.0), "holds"),
+        (absolute(0.1, "r", errors=2.0), "refuted"),
+        (relative(0.1, "r", errors=3.0), "holds"),
+        (relative(0.1, "r", errors=2.0), "refuted"),
+        (at_most("r", 0.1, errors=3.0), "holds"),
+        (at_most("r", 0.1, errors=2.0), "refuted"),
+        (at_least("r", errors=0.0), "holds"),
+    ],
+)
+def test_standard_errors_on_top(tolerance, verdict):
+    """1.35 against 1 with a standard error of 0.1."""
+    assert evaluate(made(1.35, 1.0, tolerance, uncertainty=0.1)).verdict == verdict
 
 
 def test_exact_counts():

@@ -48,7 +48,8 @@ def simulate_law(s: Any) -> Evidence:
     degree = 4 + int(2 * np.sqrt(2 * max(s.betas)))
     found = np.array([1 + np.argmax(_measured(s.betas, d, degree, s.nodes), axis=1) for d in s.dimensions])
     curves = tuple(Curve(f"d = {d}", s.betas, row) for d, row in zip(s.dimensions, found, strict=True))
-    return Evidence({"degree": found, "law": found}, curves=curves)
+    law = np.array([law_of_dominant_degree(s.betas, d) for d in s.dimensions])
+    return Evidence({"degree": found, "law": found, "exceptions": np.sum(found != law)}, curves=curves)
 
 
 def _by_thresholds(betas: Any, d: int) -> np.ndarray:
@@ -57,6 +58,15 @@ def _by_thresholds(betas: Any, d: int) -> np.ndarray:
     while edges[-1] < max(betas):
         edges.append(threshold(len(edges) + 1, d))
     return 1 + np.searchsorted(edges, betas)
+
+
+def _exceptions(betas: Any, d: int) -> int:
+    """How many β lie between a threshold and (k+½)(k+d-3/2)/2, where the rounded law jumps to k+1."""
+    between = 0
+    for k in range(1, int(2 * np.sqrt(2 * max(betas))) + 3):
+        low, high = sorted((threshold(k, d), (k + 0.5) * (k + d - 1.5) / 2))
+        between += sum(low < beta < high for beta in betas)
+    return between
 
 
 def predict_law(s: Any) -> Evidence:
@@ -69,15 +79,17 @@ def predict_law(s: Any) -> Evidence:
         Curve(f"√(2β+a²)−a, d = {d}", fine, np.maximum(1, np.sqrt(2 * fine + x * x) - x))
         for d, x in zip(s.dimensions, a, strict=True)
     )
-    return Evidence({"degree": exact, "law": law}, curves=curves)
+    values = {"degree": exact, "law": law, "exceptions": sum(_exceptions(s.betas, d) for d in s.dimensions)}
+    return Evidence(values, curves=curves)
 
 
 claim(
     "metastability/G3",
     METASTABLE_EMERGENCE,
     "law of the dominant degree (derived)",
-    "The fastest degree is k* ≃ max(1, round(√(2β+a²) − a)), a = d/2−1, at most one off: about √(2β) clusters on the "
-    "circle. Degree k+1 takes over from k where I_{k+a+1}/I_{k+a}(β) = k(k+d−2)/((k+1)(k+d−1)).",
+    "The fastest degree is k* = max(1, round(√(2β+a²) − a)), a = d/2−1: about √(2β) clusters on the circle. It is one "
+    "off only between a threshold and the β where the rounded law jumps, which is none of these cells. Degree k+1 "
+    "takes over from k where I_{k+a+1}/I_{k+a}(β) = k(k+d−2)/((k+1)(k+d−1)).",
     models=("zonal",),
     quick={
         "dimensions": [2, 3, 4, 8, 16, 64],
@@ -88,6 +100,7 @@ claim(
     within={
         "degree": exactly("degrees"),
         "law": absolute(1.0, "one off between a threshold and the β at which the rounded law jumps"),
+        "exceptions": exactly("cells between the two; elsewhere the rounded law is exact"),
     },
     simulate=simulate_law,
     predict=predict_law,

@@ -117,7 +117,9 @@ def _growth(model: SelfAttention, angles: Array, waves: Array) -> Array:
 def _measured_ratios(s: Any, kind: str) -> list[float]:
     """λ of an even lattice of tokens over the largest rate of the polygon, at every β."""
     degrees = law_of_dominant_degree(s.betas, 2)
-    lattice, ratios = 2 * np.pi * np.arange(s.tokens) / s.tokens, []
+    # modes that the lattice takes for k have g ~ e^{-(count-k)²/2β}
+    count = max(s.tokens, int(degrees.max() + 9 * np.sqrt(max(s.betas))) + 1)
+    lattice, ratios = 2 * np.pi * np.arange(count) / count, []
     for k, beta in zip(degrees.tolist(), s.betas, strict=True):
         formation = _growth(attention_model(kind, beta), jnp.asarray(lattice), jnp.sin(k * lattice)[None])
         angles, multiplicities = padded_polygon(k, int(degrees.max()))
