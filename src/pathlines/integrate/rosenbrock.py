@@ -61,6 +61,12 @@ class Rosenbrock(Method):
     For stiff problems with few unknowns: m of them cost O(m) drifts and O(m³) a step.
     """
 
+    gamma: float
+    a: np.ndarray
+    c: np.ndarray
+    nodes: np.ndarray
+    slopes: np.ndarray
+
     def step(
         self, field: Field, retract: Retract, x: State, slope: State, t: Array, h: Array
     ) -> tuple[State, State, tuple[State, ...]]:
@@ -69,8 +75,8 @@ class Rosenbrock(Method):
         flat = lambda v, at: ravel_pytree(field(whole(v), at))[0]  # noqa: E731
         jacobian = jax.jacfwd(flat)(y, t)
         over_time = jax.jvp(lambda at: flat(y, at), (t,), (jnp.ones_like(t),))[1]
-        inverse = gauss_jordan(jnp.eye(y.size, dtype=y.dtype) / (h * _GAMMA) - jacobian)
-        a, c, nodes, slopes = (jnp.asarray(x, y.dtype) for x in (_A, _C, _NODES, _SLOPES))
+        inverse = gauss_jordan(jnp.eye(y.size, dtype=y.dtype) / (h * self.gamma) - jacobian)
+        a, c, nodes, slopes = (jnp.asarray(x, y.dtype) for x in (self.a, self.c, self.nodes, self.slopes))
 
         def stage(i: Array, item: tuple[Array, Array]) -> tuple[Array, Array]:
             """One copy of the field is compiled for all stages."""
@@ -105,4 +111,4 @@ def gauss_jordan(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
     return rows[jnp.argsort(order)][:, order]
 
 
-METHODS.register("rodas5p", Rosenbrock(5, 4))
+METHODS.register("rodas5p", Rosenbrock(5, 4, _GAMMA, _A, _C, _NODES, _SLOPES))

@@ -16,7 +16,7 @@ from pathlines.domain.jacobi import orthogonal_rows
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array, finite_number, require
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import MODELS, Description, Model
-from pathlines.weights import Fixed
+from pathlines.weights.heads import check_heads, stacked
 
 Vector = Float[Array, " d"]
 Factor = Float[Array, "d r"]
@@ -45,11 +45,16 @@ def product(a: Float[Array, "i j"], b: Float[Array, "j k"]) -> Float[Array, "i k
 
 
 def stacked_heads(value: Any, query: Any, key: Any, scale: float) -> tuple[Array, Array, Array]:
-    """(V, scale·Q, K), each with a leading axis for the heads; a missing Q or K is the identity."""
-    heads = Fixed(value, query, key)
-    plain = jnp.broadcast_to(jnp.eye(heads.value.shape[-1]), heads.value.shape)
-    queries = finite_number("scale", scale) * (plain if heads.query is None else heads.query)
-    return heads.value, queries, plain if heads.key is None else heads.key
+    """(V, scale·Q, K), each with a leading axis for the heads; a missing Q or K is the identity.
+
+    Made by NumPy: operations of JAX on small arrays would cost more than following the cloud to its fate.
+    """
+    values = stacked("value", value, 1)
+    queries, keys = (None if m is None else stacked(n, m, 1) for n, m in (("query", query), ("key", key)))
+    check_heads(queries, keys, values)
+    plain = np.broadcast_to(np.eye(values.shape[-1]), values.shape)
+    queries = finite_number("scale", scale) * (plain if queries is None else queries)
+    return jnp.asarray(values), jnp.asarray(queries), jnp.asarray(plain if keys is None else keys)
 
 
 class GaussianClosure(Model):
@@ -69,7 +74,9 @@ class GaussianClosure(Model):
     preserves: ClassVar[bool] = True
     """Whether Gaussians stay Gaussian; otherwise this is a moment closure, with an error of its own."""
     homogeneous: ClassVar[bool] = False
-    """Whether Σ → cΣ makes centred clouds move c times faster and nothing else: blow-up is then (T* - t)^{-1}."""
+    """Whether centred clouds follow L' = Σ_h C_h L(LᵀA_hL): Σ → cΣ makes them move c times faster and nothing else, and
+    blow-up is (T* - t)^{-1}.
+    """
 
     value: Float[Array, "h d d"]
     query: Float[Array, "h p d"]

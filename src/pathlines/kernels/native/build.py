@@ -38,7 +38,8 @@ def native_library() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.cdll.LoadLibrary(str(_compiled()))
-        for name in (f"{source.stem}_{kind}" for source in _sources() for kind in ("float32", "float64")):
+        names = (f"{source.stem}_{kind}" for source in _sources() for kind in ("float32", "float64"))
+        for name in (name for name in names if hasattr(library, name)):
             jax.ffi.register_ffi_target(f"pathlines_{name}", jax.ffi.pycapsule(getattr(library, name)), "cpu")
     except (OSError, subprocess.SubprocessError) as error:
         reason = " ".join(str(error).split())[:160]
@@ -49,7 +50,7 @@ def native_library() -> ctypes.CDLL | None:
 
 
 def _sources() -> list[Path]:
-    """One file an operation: ``name.cpp`` exports name_float32 and name_float64."""
+    """One file an operation: ``name.cpp`` exports name_float32, name_float64 or both."""
     return sorted(FOLDER.glob("*.cpp"))
 
 
