@@ -223,3 +223,43 @@ def test_impossible_overlaps_are_told_their_eigenvalue():
 def test_bad_arguments(call, name):
     with pytest.raises(ArgumentError, match=f"`{name}`"):
         call()
+
+
+K3 = np.array([[1.0, 0.3, -0.5], [0.3, 1.0, 0.1], [-0.5, 0.1, 1.0]])
+WEIGHTS3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6]])
+
+
+@pytest.mark.parametrize(("v", "powers"), [(0.5, [1.0, 1.0, 1.0]), (3.0, [1.0, 1.0, 1.0]), (1.0, [2.0, 0.5, 1.0])])
+def test_mean_of_a_layer_to_first_order_in_the_dimension(v, powers):
+    """Tokens plus Gaussian noise of covariance (v/d)S, 160000 draws at d = 24: five errors and 1/d²."""
+    d, runs, rng = 24, 160_000, np.random.default_rng(5)
+    s, r = attended_gram(K3, WEIGHTS3), np.sqrt(powers)
+    tokens = np.zeros((3, d))
+    tokens[:, :3] = r[:, None] * np.linalg.cholesky(K3)
+    noise = np.linalg.cholesky(v / d * s) @ rng.standard_normal((runs, 3, d))
+    moved = tokens + noise
+    moved /= np.linalg.norm(moved, axis=2, keepdims=True)
+    found = moved @ np.swapaxes(moved, 1, 2)
+    error = found.std(axis=0) / np.sqrt(runs)
+    got = gram_layer(K3, s, v, d, powers, exact=True).gram
+    assert np.all(np.abs(found.mean(axis=0) - got) <= 5 * error + 1 / d**2)
+    first = gram_layer(K3, s, v, d, powers).gram
+    assert np.abs(found.mean(axis=0) - got).max() < np.abs(found.mean(axis=0) - first).max()
+
+
+def test_exact_layer_has_the_drift_of_short_layers():
+    s = attended_gram(K3, WEIGHTS3)
+    for d in (8.0, 100.0):
+        short = (gram_layer(K3, s, 1e-6, d, exact=True).gram - K3) / 1e-6
+        np.testing.assert_allclose(short, overlap_drift(K3, s, d), atol=1e-5)
+    np.testing.assert_allclose(gram_layer(K3, s, 2.0, exact=True).gram, gram_layer(K3, s, 2.0).gram, rtol=1e-14)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_layer_map_on_the_simplex_vs_gram_layer(exact):
+    table, gamma, v, d = simplex_table(5, 1.5), 0.2, 0.8, 20.0
+    gram = (1 - gamma) * np.eye(5) + gamma
+    for norm, r0 in (("post", 1.0), ("pre", 1.3)):
+        whole = gram_layer(gram, simplex_attention(gamma, table), v, d, np.full(5, r0**2), exact)
+        curve = layer_map_curve(1, 5, 1.5, v, d=d, norm=norm, r0=r0, gamma0=gamma, exact=exact)
+        assert curve.overlap[1] == pytest.approx(whole.gram[0, 1], abs=1e-13)

@@ -7,8 +7,14 @@ variation and the flow of the whole matrix derived):
     d⟨M⟩/dτ = (1-R²)/d (s_ii + s_jj - 2R s_ij).
 
 As d → ∞ the noise vanishes and dK/dτ = S - ½(ΔK + KΔ), Δ = diag S, the Gram flow. One layer of power v (derived):
-M_ij = r_i r_j K_ij + v s_ij, K' = M normalised, r'² = diag M; to first order in v/d the off-diagonal s_ij take the
-factor 1-(2-K_ij²)/d and the s_ii, for K' only, 1-1/d (half as much again as the true O(1/d) term at v = 1).
+M_ij = N_ij + v s_ij with N_ij = r_i r_j K_ij, K' = M normalised, r'² = diag M; to first order in v/d the off-diagonal
+s_ij take the factor 1-(2-K_ij²)/d and the s_ii, for K' only, 1-1/d (half as much again as the true O(1/d) term at
+v = 1). ``exact`` takes that term itself: in d dimensions the products of the moved tokens have the covariance
+(M_ik M_jl + M_il M_jk - N_ik N_jl - N_il N_jk)/d, whence the mean of K' is c + δ/d + O(d⁻²) at any v (derived),
+
+    δ_ij = N_ij (N_ii/M_ii + N_jj/M_jj)/m - 2c + c [¾(2 - N_ii²/M_ii² - N_jj²/M_jj²) + ½(M_ij² - N_ij²)/m²],
+
+with m = √(M_ii M_jj), c = M_ij/m.
 Any function K ↦ S may drive it; ``attended`` has those that matter. One step costs what S costs, and O(n²) more.
 """
 
@@ -77,31 +83,58 @@ class GramLayer(NamedTuple):
 
 
 def gram_layer(
-    gram: ArrayLike, attended: ArrayLike, v: float, d: float = math.inf, powers: ArrayLike | None = None
+    gram: ArrayLike,
+    attended: ArrayLike,
+    v: float,
+    d: float = math.inf,
+    powers: ArrayLike | None = None,
+    exact: bool = False,
 ) -> GramLayer:
-    """One layer of attention power v from overlaps K and mean squares ``powers`` (ones, as with post-normalisation)."""
+    """One layer of attention power v from overlaps K and mean squares ``powers`` (ones, as with post-normalisation).
+
+    For finite d to first order in v/d, or with ``exact`` to O(1/d) at any v.
+    """
     k, s = _pair(gram, attended)
     dimension = check_dimension(d)
     power = finite_number("v", v, 0.0)
     before = np.ones(len(k)) if powers is None else real_array("powers", powers, 0.0, open_low=True)
     require(before.shape == (len(k),), "powers", "hold one number for each token", powers)
     root = np.sqrt(before)
-    moved = root[:, None] * root * k + power * (1 - (2 - k * k) / dimension) * s
-    lengths = np.sqrt(before + power * (1 - 1 / dimension) * np.diag(s))
-    new = moved / (lengths[:, None] * lengths)
+    old = root[:, None] * root * k
+    if exact:
+        new = _mean_overlaps(old, old + power * s, dimension)
+    else:
+        lengths = np.sqrt(before + power * (1 - 1 / dimension) * np.diag(s))
+        new = (old + power * (1 - (2 - k * k) / dimension) * s) / (lengths[:, None] * lengths)
     np.fill_diagonal(new, 1.0)
     return GramLayer(new, before + power * np.diag(s))
 
 
+def _mean_overlaps(old: np.ndarray, moved: np.ndarray, d: float) -> np.ndarray:
+    """c + δ/d for products N = ``old`` and M = ``moved``."""
+    before, after = np.diag(old), np.diag(moved)
+    size = np.sqrt(after[:, None] * after)
+    c, part, share = moved / size, old / size, before / after
+    curved = 0.75 * (2 - (share**2)[:, None] - share**2) + 0.5 * (c**2 - part**2)
+    return c + ((share[:, None] + share) * part - 2 * c + c * curved) / d
+
+
 def gram_layers(
-    gram: ArrayLike, attended: Attended, layers: int, v: float, *, d: float = math.inf, pre: bool = False
+    gram: ArrayLike,
+    attended: Attended,
+    layers: int,
+    v: float,
+    *,
+    d: float = math.inf,
+    pre: bool = False,
+    exact: bool = False,
 ) -> np.ndarray:
     """K after 0, 1, …, ``layers`` layers, shape (layers+1, n, n); ``pre`` lets the mean squares grow from 1."""
     k = check_start(gram)
     powers = np.ones(len(k))
     states = [k]
     for _ in range(positive_integer("layers", layers)):
-        k, grown = gram_layer(k, attended(k), v, d, powers)
+        k, grown = gram_layer(k, attended(k), v, d, powers, exact)
         powers = grown if pre else powers
         states.append(k)
     return np.array(states)

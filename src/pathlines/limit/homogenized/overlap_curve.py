@@ -9,7 +9,8 @@ Layer map (steps of any size, wide heads and d; derived), a = (η²/H) d σ_V² 
 
     γ' = (r²γ + aS)/(r² + aP),      r'² = r² + aP with pre-normalisation, r ≡ 1 with post-normalisation.
 
-First order in v/d: S is multiplied by 1-(2-γ²)/d and P, in γ' only, by 1-1/d. From v = 0.05 on the map is closer to
+First order in v/d: S is multiplied by 1-(2-γ²)/d and P, in γ' only, by 1-1/d; ``exact`` takes the whole O(1/d) term of
+the mean of γ' at any v (derived in ``gram``). From v = 0.05 on the map is closer to
 finite networks than the ODE.
 """
 
@@ -143,10 +144,16 @@ class LayerCurve(NamedTuple):
 
 
 def simplex_layer(
-    table: SimplexTable, gamma: float, power: float, a: float, d: float = math.inf
+    table: SimplexTable, gamma: float, power: float, a: float, d: float = math.inf, exact: bool = False
 ) -> tuple[float, float]:
     """(γ', r²+aP) after one attention layer of power a, from overlap γ and mean square r² = ``power``."""
     own, pair = (float(v) for v in table.attended(gamma))
+    if exact:
+        after = power + a * own
+        moved, share = (power * gamma + a * pair) / after, power / after
+        part = share * gamma
+        bent = 2 * (share * part - moved) + moved * (1.5 * (1 - share**2) + 0.5 * (moved**2 - part**2))
+        return min(moved + bent / d, 1.0), after
     turned = 1 - (2 - gamma * gamma) / d
     moved = (power * gamma + a * pair * turned) / (power + a * own * (1 - 1 / d))
     return min(moved, 1.0), power + a * own
@@ -163,6 +170,7 @@ def layer_map_curve(
     norm: str = "post",
     r0: float = 1.0,
     gamma0: float = 0.0,
+    exact: bool = False,
 ) -> LayerCurve:
     """γ and r² after 0 … ``layers`` layers of attention power v; r0 is the root mean square of the embeddings ("pre").
 
@@ -177,7 +185,7 @@ def layer_map_curve(
     power = finite_number("r0", r0, 0.0, open_low=True) ** 2 if norm == "pre" else 1.0
     overlaps, powers = [gamma], [power]
     for _ in range(positive_integer("layers", layers)):
-        gamma, grown = simplex_layer(table, gamma, power, a, dimension)
+        gamma, grown = simplex_layer(table, gamma, power, a, dimension, exact)
         power = grown if norm == "pre" else 1.0
         overlaps.append(gamma)
         powers.append(power)
