@@ -44,6 +44,8 @@ def test_smallest_change_meets_the_target():
 def test_target_that_is_met_needs_no_change():
     found = advise(SMALL, 12, Target(0.99, 8), what_if=False)
     assert found.met and found.changes == () and "met" in found.verdict
+    beyond = advise(SMALL, 12, Target(1.0, 9), what_if=False)
+    assert "layers beyond the 8 there are go on in the same way" in beyond.assumptions
     with pytest.raises(ArgumentError, match="target_cosine"):
         Target(1.5, 3)
 
@@ -117,6 +119,7 @@ def test_command_errors(app, tmp_path):
     config.write_text(json.dumps(CONFIG))
     for options, message in {
         ("--at-layer", "3"): "needs --target-cosine",
+        ("--target-cosine", "0.5", "--at-layer", "0"): "`at_layer` must be an integer ≥ 1",
         ("--tokens", str(config)): "whole numbers",
         ("--tokens", str(tmp_path / "none")): "There is no file",
         ("--set", "deviations.embeding=1"): "no setting `embeding`",

@@ -197,6 +197,8 @@ def _assumptions(architecture: Architecture, prediction: Prediction) -> tuple[st
     ]
     if prediction.sampled:
         lines.append(f"attention of {prediction.sampled} layers from drawn heads (logits too sharp to expand)")
+    if len(prediction.mean_cosine) - 1 > architecture.layers:
+        lines.append(f"layers beyond the {architecture.layers} there are go on in the same way")
     if architecture.patch_inputs:
         lines.append("patches of independent pixels of mean square one; real images are more alike")
     return tuple(lines)

@@ -78,7 +78,8 @@ def advise(
     reading = _changed(_reading(source), set_)
     architecture = reading.architecture
     ids = _tokens(architecture, tokens, context)
-    target = None if target_cosine is None else Target(target_cosine, at_layer or architecture.layers)
+    layer = architecture.layers if at_layer is None else at_layer
+    target = None if target_cosine is None else Target(target_cosine, layer)
     advice = advised(architecture, ids, target)
     measured = _simulated(reading, ids, advice, seeds, changed=bool(set_)) if simulate else None
     if as_json:
