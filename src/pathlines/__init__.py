@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlines.claim import evaluate as evaluate
     from pathlines.domain import Euclidean as Euclidean
     from pathlines.domain import Sphere as Sphere
+    from pathlines.domain.circle_law import density_moments as density_moments
     from pathlines.domain.circle_law import quiet_start as quiet_start
     from pathlines.draw import ANIMATIONS as ANIMATIONS
     from pathlines.draw import FIGURES as FIGURES
@@ -53,7 +54,20 @@ if TYPE_CHECKING:
     from pathlines.limit.homogenized.participation import participation as participation
     from pathlines.limit.homogenized.regimes import asymptotic_regime as asymptotic_regime
     from pathlines.limit.homogenized.regimes import regime as regime
+    from pathlines.limit.metastability.caps import certificate as certificate
+    from pathlines.limit.metastability.forecast import forecast as forecast
+    from pathlines.limit.metastability.growth import dominant_degree as dominant_degree
+    from pathlines.limit.metastability.growth import formation_time as formation_time
+    from pathlines.limit.metastability.growth import growth_rates as growth_rates
+    from pathlines.limit.metastability.growth import selection_probabilities as selection_probabilities
+    from pathlines.limit.metastability.kde_modes import two_sample_modes as two_sample_modes
+    from pathlines.limit.metastability.merging import log_merging_time as log_merging_time
+    from pathlines.limit.metastability.perceptron_landscape import landscape as landscape
+    from pathlines.limit.metastability.perceptron_minimiser import minimise as minimise
+    from pathlines.limit.metastability.perceptron_potential import perceptron_potential as perceptron_potential
+    from pathlines.limit.metastability.slow_laws import polygon_rates as polygon_rates
     from pathlines.model import MODELS as MODELS
+    from pathlines.model import CircleAttention as CircleAttention
     from pathlines.model import CircleDensity as CircleDensity
     from pathlines.model import CircleMeasure as CircleMeasure
     from pathlines.model import FrozenExponentAttention as FrozenExponentAttention
@@ -77,9 +91,11 @@ if TYPE_CHECKING:
     from pathlines.model import SoftmaxGaussian as SoftmaxGaussian
     from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.model import ZonalMeasure as ZonalMeasure
+    from pathlines.model.zonal_start import zonal_start as zonal_start
     from pathlines.observable import OBSERVABLES as OBSERVABLES
     from pathlines.observable.kde_modes import count_modes as count_modes
     from pathlines.observable.kde_modes import mode_positions as mode_positions
+    from pathlines.observable.kde_modes import normal_modes as normal_modes
     from pathlines.store import open_run as open_run
     from pathlines.store import save_run as save_run
     from pathlines.sweep import phase_diagram as phase_diagram
@@ -97,7 +113,7 @@ _ROOMS = {
     "attention": ("L2", "Affine", "Hardmax", "Linear", "Sigmoid", "Sinkhorn", "Softmax", "Unnormalised"),
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
-    "domain.circle_law": ("quiet_start",),
+    "domain.circle_law": ("density_moments", "quiet_start"),
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
@@ -110,8 +126,18 @@ _ROOMS = {
     "limit.homogenized.parameters": ("Parameters",),
     "limit.homogenized.participation": ("participation",),
     "limit.homogenized.regimes": ("asymptotic_regime", "regime"),
+    "limit.metastability.caps": ("certificate",),
+    "limit.metastability.forecast": ("forecast",),
+    "limit.metastability.growth": ("dominant_degree", "formation_time", "growth_rates", "selection_probabilities"),
+    "limit.metastability.kde_modes": ("two_sample_modes",),
+    "limit.metastability.merging": ("log_merging_time",),
+    "limit.metastability.perceptron_landscape": ("landscape",),
+    "limit.metastability.perceptron_minimiser": ("minimise",),
+    "limit.metastability.perceptron_potential": ("perceptron_potential",),
+    "limit.metastability.slow_laws": ("polygon_rates",),
     "model": (
         "MODELS",
+        "CircleAttention",
         "CircleDensity",
         "CircleMeasure",
         "FrozenExponentAttention",
@@ -136,8 +162,9 @@ _ROOMS = {
         "TransportedMeasure",
         "ZonalMeasure",
     ),
+    "model.zonal_start": ("zonal_start",),
     "observable": ("OBSERVABLES",),
-    "observable.kde_modes": ("count_modes", "mode_positions"),
+    "observable.kde_modes": ("count_modes", "mode_positions", "normal_modes"),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),
     "weights": ("Fixed", "GaussianHeads", "Identity", "MixtureHeads", "Piecewise"),

@@ -71,3 +71,9 @@ def test_bad_files(tmp_path, text, says):
 def test_bad_options(words, says):
     error = run(*words).exception
     assert isinstance(error, ArgumentError) and says in str(error)
+
+
+def test_two_samples_have_an_exact_answer():
+    found = json.loads(run("--n", 2, "--beta", 4, "--runs", 0, "--json").stdout)
+    assert found["exact"] == pytest.approx(1.47950012, abs=5e-9)
+    assert "1.47950012" in run("--n", 2, "--beta", 4, "--runs", 0).stdout

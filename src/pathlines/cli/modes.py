@@ -95,7 +95,7 @@ def _certified(table: ModeTable) -> str:
 def _expected(n: int, beta: float, runs: int, seed: int) -> tuple[dict[str, Any], list[str], Any]:
     from pathlines.draw.modes_figure import ensemble_figure
     from pathlines.foundation.errors import positive_integer
-    from pathlines.limit.metastability.kde_modes import belt, bracket, last_mode, leading_order
+    from pathlines.limit.metastability.kde_modes import belt, bracket, last_mode, leading_order, two_sample_modes
     from pathlines.observable.kde_modes import normal_modes
 
     positive_integer("runs", runs, 0)
@@ -110,6 +110,9 @@ def _expected(n: int, beta: float, runs: int, seed: int) -> tuple[dict[str, Any]
     document |= {"lower": low if known else None, "upper": high if known else None}
     document["belt"] = [list(i) for i in belt(n, beta)] if known else None
     lines = [f"{n} normal samples, bandwidth {beta**-0.5:.4g} (β = {beta:g})"]
+    if n == 2:
+        document["exact"] = float(two_sample_modes(beta))
+        lines.append(f"exact       {document['exact']:.8f} = 1 + erfc(β^(-1/2))")
     if known:
         places = " and ".join(f"[{a:.3f}, {b:.3f}]" for a, b in belt(n, beta))
         lines.append(f"theory      {low:.4f} ≤ E #modes ≤ {high:.4f}   (Kac–Rice for |t| ≤ {edge:.3f}, samples beyond)")

@@ -179,7 +179,7 @@ class Journey:
         if status == STALLED:
             return f"stalled at t = {t:.6g}: the step size fell below rounding"
         if status == DIVERGED:
-            return f"diverged at t = {t:.6g}: the velocity is no longer finite or the state left the model's domain"
+            return f"diverged at t = {t:.6g}: the velocity is no longer finite or {self.model.beyond}"
         if int(self.carry.accepted + self.carry.rejected) >= self.max_steps:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None

@@ -138,6 +138,11 @@ class Model(eqx.Module):
         return None
 
     @property
+    def beyond(self) -> str:
+        """What it means that a state is no longer ``admissible``, for the message of a run that stops there."""
+        return "the state left the model's domain"
+
+    @property
     def has_tokens(self) -> bool:
         """Whether states carry token coordinates."""
         return True

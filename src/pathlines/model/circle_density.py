@@ -163,6 +163,11 @@ class CircleDensity(Model):
         """Whether the spectrum still ends before K, and no moment exceeds the mass."""
         return (self.fullness(state) < NOISE) & (jnp.max(jnp.abs(state)) < 1 + NOISE)
 
+    @property
+    def beyond(self) -> str:
+        """Which degree to try."""
+        return f"degree = {self.degree} no longer resolves the density (take {2 * self.degree} or more)"
+
     def is_ripe(self, state: Float[Array, "K 2"]) -> Array | None:
         """Whether the spectrum is about to fill."""
         return self.fullness(state) > FULL

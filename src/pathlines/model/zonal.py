@@ -164,6 +164,11 @@ class ZonalMeasure(Model):
         """Whether the flow map is resolved, far beyond where a hand-over is offered."""
         return self.steepness(state) < 1e3 * FULL if self.resolved else None
 
+    @property
+    def beyond(self) -> str:
+        """How many rings to try."""
+        return f"nodes = {self.nodes} no longer resolve the flow map (take {2 * self.nodes} or more)"
+
     def is_ripe(self, state: Rings) -> Array | None:
         """Whether the flow map is about to be too steep."""
         return self.steepness(state) > FULL if self.resolved else None
