@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from pathlines.domain import Sphere as Sphere
     from pathlines.domain.circle_law import density_moments as density_moments
     from pathlines.domain.circle_law import quiet_start as quiet_start
+    from pathlines.domain.quadrature import Markers as Markers
+    from pathlines.domain.quadrature import gauss_hermite as gauss_hermite
+    from pathlines.domain.quadrature import gauss_legendre as gauss_legendre
+    from pathlines.domain.quadrature import trapezoid as trapezoid
     from pathlines.draw import ANIMATIONS as ANIMATIONS
     from pathlines.draw import FIGURES as FIGURES
     from pathlines.draw import plot as plot
@@ -40,6 +44,11 @@ if TYPE_CHECKING:
     from pathlines.integrate import fates as fates
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
+    from pathlines.integrate.coupling import synchronous_coupling as synchronous_coupling
+    from pathlines.limit.gaussian.context import critical_time as critical_time
+    from pathlines.limit.gaussian.context import entropy_deficit as entropy_deficit
+    from pathlines.limit.gaussian.context import error_prefactor as error_prefactor
+    from pathlines.limit.gaussian.context import trust as trust
     from pathlines.limit.homogenized.collapse import collapse_depth as collapse_depth
     from pathlines.limit.homogenized.collapse import collapse_map as collapse_map
     from pathlines.limit.homogenized.collapse import collapse_time as collapse_time
@@ -91,8 +100,19 @@ if TYPE_CHECKING:
     from pathlines.model import SoftmaxGaussian as SoftmaxGaussian
     from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.model import ZonalMeasure as ZonalMeasure
+    from pathlines.model.gaussian_closure import closure as closure
+    from pathlines.model.gaussian_closure import sigma_points as sigma_points
+    from pathlines.model.gaussian_moments import SigmoidGaussian as SigmoidGaussian
+    from pathlines.model.gaussian_moments import UnnormalisedGaussian as UnnormalisedGaussian
     from pathlines.model.zonal_start import zonal_start as zonal_start
     from pathlines.observable import OBSERVABLES as OBSERVABLES
+    from pathlines.observable.distances import bures as bures
+    from pathlines.observable.distances import cloud_distance as cloud_distance
+    from pathlines.observable.distances import conditional_distance as conditional_distance
+    from pathlines.observable.distances import coupling_error as coupling_error
+    from pathlines.observable.distances import gaussian_distance as gaussian_distance
+    from pathlines.observable.distances import gelbrich as gelbrich
+    from pathlines.observable.distances import line_to_gaussian as line_to_gaussian
     from pathlines.observable.kde_modes import count_modes as count_modes
     from pathlines.observable.kde_modes import mode_positions as mode_positions
     from pathlines.observable.kde_modes import normal_modes as normal_modes
@@ -114,10 +134,13 @@ _ROOMS = {
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
     "domain.circle_law": ("density_moments", "quiet_start"),
+    "domain.quadrature": ("Markers", "gauss_hermite", "gauss_legendre", "trapezoid"),
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
     "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "fates", "flow", "layers"),
+    "integrate.coupling": ("synchronous_coupling",),
+    "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "trust"),
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
     "limit.homogenized.gram": ("gram_flow", "gram_layers"),
     "limit.homogenized.logistic": ("logistic_mass",),
@@ -162,8 +185,19 @@ _ROOMS = {
         "TransportedMeasure",
         "ZonalMeasure",
     ),
+    "model.gaussian_closure": ("closure", "sigma_points"),
+    "model.gaussian_moments": ("SigmoidGaussian", "UnnormalisedGaussian"),
     "model.zonal_start": ("zonal_start",),
     "observable": ("OBSERVABLES",),
+    "observable.distances": (
+        "bures",
+        "cloud_distance",
+        "conditional_distance",
+        "coupling_error",
+        "gaussian_distance",
+        "gelbrich",
+        "line_to_gaussian",
+    ),
     "observable.kde_modes": ("count_modes", "mode_positions", "normal_modes"),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),

@@ -59,6 +59,8 @@ def test_counts_of_the_figures():
     [
         ("C05", {"strengths": [0.5, 1.0]}, "`strengths` must hold three"),
         ("C24", {"V": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
+        ("C06", {"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
+        ("C25", {"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
         ("C24", {"V": [[1.0, 0.0], [0.0, 0.0]]}, "positive definite"),
     ],
 )

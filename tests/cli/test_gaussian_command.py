@@ -31,6 +31,7 @@ def test_json_of_a_file(tmp_path):
     assert document["fate"]["kind"] == "blow-up"
     assert document["fate"]["blow_up_time"] == pytest.approx(0.967210227575, rel=1e-8)
     assert document["trust"]["verdict"] == "yes"
+    assert 0 < document["trust"]["ends"] < document["fate"]["blow_up_time"]
     assert judge(read_problem(file, None) | {"scale": 4.0}, 1000, 0.1, 1e6, 1e-8)["trust"]["verdict"] == "no"
 
 
@@ -76,7 +77,14 @@ def test_refusals_of_the_model(tmp_path):
         judge(read_problem(file, None), 10, 0.1, 1e6, 1e-8)
     with pytest.raises(UnknownNameError, match="Attention `hardmax` has no Gaussian closure"):
         judge(read_problem(file, "hardmax"), 10, 0.1, 1e6, 1e-8)
-    with pytest.raises(UnknownNameError, match="There is no example `bow-up`"):
+    with pytest.raises(ArgumentError, match="There is no example `bow-up`"):
         read_problem("bow-up", None)
     with pytest.raises(ArgumentError, match="There is no file"):
         read_problem("absent.toml", None)
+
+
+def test_unknown_examples_and_tolerances():
+    with pytest.raises(ArgumentError, match=r"there are blow-up, both, .* zero; a file ends in"):
+        read_problem("blowup", None)
+    with pytest.raises(ArgumentError, match="`rtol` must be"):
+        judge(read_problem("zero", None), 100, 0.1, 1e3, 0.0)

@@ -230,3 +230,8 @@ def test_registered_models_build_and_move(name):
     model = MODELS[name].build(d=2)
     state = model.initial(jnp.asarray(sigma_points([0.1, 0.0], 0.5 * np.eye(2))))
     assert all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(model.drift(state, ZERO)))
+
+
+def test_options_of_other_kinds_are_refused():
+    with pytest.raises(ArgumentError, match="`softmax` has no option `eps`"):
+        closure("softmax", V, Q, eps=0.5)

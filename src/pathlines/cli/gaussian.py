@@ -12,6 +12,8 @@ from pathlines.cli.common import console, ready, writable
 _MATRICES = ("value", "query", "key", "score", "covariance")
 _NUMBERS = ("scale", "eps")
 _WORDS = ("kind", "prefactor")
+LATEST = 1e4
+"""Depth up to which the end of trust is sought in clouds that do not blow up."""
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +44,7 @@ def gaussian(
 
     A file holds `value` (V), `covariance` (default the identity) and `score` (A, score (Ax)·y) or `query` and `key`
     (l2 needs both), and may set `kind`, `scale`, `eps` and `prefactor` of Sinkhorn. The trust verdict compares the
-    field of n tokens with its limit, at the start (softmax only).
+    field of n tokens with its limit at the start, and says when θ(t) reaches 1/√2 (softmax only).
 
     Examples: `pathlines gaussian blow-up`, `pathlines gaussian both --figure both.pdf`,
     `pathlines gaussian weights.toml --kind l2 --n 4096 --json`.
@@ -78,6 +80,9 @@ def read_problem(what: str, kind: str | None) -> dict[str, Any]:
     if path.suffix in (".toml", ".json"):
         given = _file(path)
     else:
+        if what not in list(EXAMPLES):
+            names = ", ".join(EXAMPLES)
+            raise ArgumentError(f"There is no example `{what}`; there are {names}; a file ends in .toml or .json.")
         example = EXAMPLES[what]
         given = {"value": example.value, "query": example.query, "key": example.key, "covariance": example.start}
         given["scale"] = 1.0 if kind == "l2" else example.scale
@@ -145,8 +150,9 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     import msgspec
     import numpy as np
 
+    from pathlines.foundation.errors import finite_number
     from pathlines.integrate.fate import fates
-    from pathlines.limit.gaussian.context import trust
+    from pathlines.limit.gaussian.context import critical_time, trust
     from pathlines.limit.gaussian.matrices import factor
     from pathlines.model.gaussian_closure import closure
 
@@ -154,11 +160,13 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     matrices = [np.asarray(problem[k]) for k in ("value", "query", "key")]
     model = closure(problem["kind"], *matrices, scale=problem["scale"], **options)
     start = factor("covariance", problem["covariance"])
-    (fate,) = fates(model, start, until=until, rtol=rtol)
+    (fate,) = fates(model, start, until=until, rtol=finite_number("rtol", rtol, 1e-13, 0.1))
     document = {"problem": problem, "fate": msgspec.to_builtins(fate), "trust": None}
     if problem["kind"] == "softmax":
         score = problem["scale"] * matrices[2].T @ matrices[1]
         found = msgspec.to_builtins(trust(score, matrices[0], problem["covariance"], n, tolerance))
+        last = fate.blow_up_time or min(fate.time, LATEST)
+        found["ends"] = critical_time(score, matrices[0], problem["covariance"], last)
         document["trust"] = {k: None if v == float("inf") else v for k, v in found.items()}
     return document
 
@@ -178,4 +186,8 @@ def _lines(document: dict[str, Any]) -> list[str]:
     ]
     if trust is not None:
         lines.append(f"finite n     {trust['verdict']}: {trust['reason']}")
+        if trust["ends"]:
+            lines.append(
+                f"             at t = {trust['ends']:.6g} θ reaches 1/√2, then errors decay more slowly than n^-1/2"
+            )
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from typing import Any, ClassVar
 
@@ -211,7 +212,12 @@ def closure(kind: str, value: Any, query: Any = None, key: Any = None, **options
             f"Attention `{kind}` has no Gaussian closure: exact ones exist for {exact}; moment closures for {rest}; "
             "anything else needs particles."
         )
-    model = MODELS[PREFIX + kind].build(value=value, query=query, key=key, **options)
+    build = MODELS[PREFIX + kind].build
+    known = list(inspect.signature(build).parameters)
+    if unknown := [name for name in options if name not in known]:
+        text = f"Attention `{kind}` has no option `{unknown[0]}` in its closure; there are {', '.join(known)}."
+        raise ArgumentError(text)
+    model = build(value=value, query=query, key=key, **options)
     assert isinstance(model, GaussianClosure)
     return model
 

@@ -6,6 +6,7 @@ from mpmath import mp
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.gaussian.context import (
+    critical_time,
     entropy_deficit,
     error_prefactor,
     field_covariance,
@@ -344,3 +345,13 @@ def test_prefactor_that_n_tokens_reach():
     """All of it far below θ = 1/√2, little of it close to: 2e5 draws of e^q, 1 %."""
     assert reached_prefactor(0.5 * A, V, COV, 1000) == pytest.approx(error_prefactor(0.5 * A, V, COV), rel=0.01)
     assert reached_prefactor(1.2 * A, V, COV, 1000) < 0.5 * error_prefactor(1.2 * A, V, COV)
+
+
+def test_when_trust_ends():
+    """On a line t_c = T*(1 - √2 θ_0); at once, and never."""
+    found = critical_time([[0.25]], [[1.0]], [[1.0]], 2.0)
+    assert found == pytest.approx(scalar_critical_time(1.0, 0.25, 1.0), rel=1e-8)
+    assert critical_time([[1.0]], [[1.0]], [[1.0]], 2.0) == 0.0
+    assert critical_time([[0.25]], [[-1.0]], [[1.0]], 50.0) == np.inf
+    with pytest.raises(ArgumentError, match="of width 2"):
+        moments("softmax", [head(np.eye(3), np.eye(3))], [0.0, 0.0], COV, [1.0])

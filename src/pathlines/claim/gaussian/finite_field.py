@@ -31,7 +31,7 @@ def _square_errors(
 ) -> np.ndarray:
     """E|Γ_n - Γ|² over the queries, for each of ``runs`` contexts of n tokens from N(0, Σ); Γ(x) = VΣAx."""
     draws = np.random.default_rng([seed, n]).standard_normal((runs, n, len(cov)))
-    contexts = jnp.asarray(draws @ np.linalg.cholesky(cov).T)
+    contexts = jnp.asarray(draws @ R.root_of(cov))
     asked, masses = jnp.asarray(queries.tokens @ score.T), jnp.full(n, 1 / n)
     found = jax.vmap(lambda x: attend(Softmax(), asked, x, x, masses)[0])(contexts)
     wrong = (np.asarray(found) - queries.tokens @ (cov @ score).T) @ value.T
@@ -139,7 +139,7 @@ def simulate_entropy(s: Any) -> Evidence:
     model = SelfAttention(1.0, weights=Fixed(np.eye(len(mean)), np.asarray(s.A)), space="euclidean")
     rng = np.random.default_rng(s.seed)
     look = jax.jit(lambda x: _deficit(model.attention_matrix(x, jnp.zeros(()))))
-    draws = rng.standard_normal((s.runs, s.n, len(mean))) @ np.linalg.cholesky(cov).T + mean
+    draws = rng.standard_normal((s.runs, s.n, len(mean))) @ R.root_of(cov) + mean
     found, half = (np.array([float(look(jnp.asarray(x[:n]))) for x in draws]) for n in (s.n, s.n // 2))
     # an error of order 1/n is as large as what n/2 tokens change
     error = np.hypot(found.std(ddof=1) / np.sqrt(s.runs), found.mean() - half.mean())

@@ -34,7 +34,7 @@ def simulate_positions(s: Any) -> Evidence:
     cov = np.asarray(s.covariance)
     weights = Fixed(np.asarray(s.V), s.scale * np.asarray(s.A))
     build = partial(SelfAttention, 1.0, weights=weights, space="euclidean")
-    draws = np.random.default_rng(s.seed).standard_normal((s.runs, s.n, len(cov))) @ np.linalg.cholesky(cov).T
+    draws = np.random.default_rng(s.seed).standard_normal((s.runs, s.n, len(cov))) @ R.root_of(cov)
     law = gauss_hermite(np.zeros(len(cov)), cov, s.nodes, 1e-12)
     pair = synchronous_coupling(build(causal=True), build, law, draws, times=[s.until], method="dop853", rtol=s.rtol)
     squares = np.sum((pair.tokens - pair.copies)[:, -1] ** 2, axis=-1)

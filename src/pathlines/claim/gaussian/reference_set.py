@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pathlines.integrate.fate import CLASSES
+from pathlines.limit.gaussian import matrices
 
 A = [[0.5, 0.2], [-0.3, 0.4]]
 V = [[0.3, -0.5], [0.4, 0.2]]
@@ -24,8 +25,13 @@ def class_number(kind: str) -> float:
 
 
 def factor_of(covariance: Any) -> np.ndarray:
-    """L with LLᵀ = Σ, for Σ > 0."""
-    return np.linalg.cholesky(np.asarray(covariance, float))
+    """L with LLᵀ = Σ, d × r for a covariance of rank r."""
+    return matrices.factor("covariance", covariance)
+
+
+def root_of(covariance: Any) -> np.ndarray:
+    """Σ^{1/2}."""
+    return matrices.root(matrices.covariance("covariance", covariance))
 
 
 def angle(direction: Any) -> float:

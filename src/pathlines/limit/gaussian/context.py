@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, root, square
+from pathlines.limit.gaussian.matrices import covariance, factor, root, square
 
 SOURCES = (UNIFIED,)
 CRITICAL = 1 / np.sqrt(2)
@@ -88,6 +89,33 @@ def scalar_critical_time(v: float, a: float, variance: float) -> float:
     """t_c = T*(1 - √2 θ_0), θ_0 = aσ_0: when the rate n^{-1/2} is lost, d = 1, v, a > 0 (0 if lost already)."""
     blow_up = 1 / (2 * v * a * finite_number("variance", variance, 0.0, open_low=True))
     return float(max(0.0, blow_up * (1 - np.sqrt(2) * a * variance)))
+
+
+def critical_time(A: Any, V: Any, cov: Any, until: float) -> float:
+    """When θ(t) first reaches 1/√2 and the rate n^{-1/2} is lost, for a centred cloud; ∞ if not by ``until``.
+
+    L' = VL(LᵀAL) by LSODA, θ = |LᵀAL|. A blow-up comes later than this, always.
+    """
+    score, begin = square("A", A), factor("cov", cov)
+    value = square("V", V, len(score))
+
+    def pull(y: np.ndarray) -> np.ndarray:
+        L = y.reshape(begin.shape)
+        return L.T @ score @ L
+
+    def margin(_: float, y: np.ndarray) -> float:
+        return float(np.linalg.norm(pull(y), 2)) - CRITICAL
+
+    margin.terminal = True  # type: ignore[attr-defined]
+    if theta(score, cov) >= CRITICAL:
+        return 0.0
+
+    def rate(_: float, y: np.ndarray) -> np.ndarray:
+        return np.ravel(value @ y.reshape(begin.shape) @ pull(y))
+
+    last = finite_number("until", until, 0.0, open_low=True)
+    found = solve_ivp(rate, (0.0, last), begin.ravel(), "LSODA", rtol=1e-10, atol=1e-12, events=margin)
+    return float(found.t_events[0][0]) if len(found.t_events[0]) else float("inf")
 
 
 class Trust(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, square
+from pathlines.limit.gaussian.matrices import covariance, root, square
 
 SOURCES = (UNIFIED,)
 
@@ -100,7 +100,6 @@ def masked_draws(
     score, sigma = square("A", A), covariance("cov", cov)
     value, h = square("V", V, len(score)), finite_number("until", until, 0.0, open_low=True) / steps
     seen = np.tri(positive_integer("n", n), dtype=bool)
-    root = np.linalg.cholesky(sigma)
 
     def rate(x: np.ndarray, copy: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         scores = np.where(seen, x @ score.T @ x.T, -np.inf)
@@ -120,7 +119,7 @@ def masked_draws(
             state = (x, copy, cov)
         return np.sum((state[0] - state[1]) ** 2, axis=1)
 
-    starts = np.random.default_rng(seed).standard_normal((positive_integer("runs", runs), n, len(sigma))) @ root.T
+    starts = np.random.default_rng(seed).standard_normal((positive_integer("runs", runs), n, len(sigma))) @ root(sigma)
     return np.stack([one(x) for x in starts])
 
 

@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import UNIFIED
+from pathlines.limit.gaussian.matrices import covariance, root
 
 SOURCES = (UNIFIED,)
 
@@ -40,10 +41,10 @@ def gaussian_grid(
 
 
 def hermite_nodes(cov: Any, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Hermite nodes (m, d) and weights of N(0, Σ), Σ > 0."""
+    """Gauss-Hermite nodes (m, d) and weights of N(0, Σ)."""
     z, w = np.polynomial.hermite_e.hermegauss(order)
     points, weights = _product(z, w, len(cov))
-    return points @ np.linalg.cholesky(np.asarray(cov, float)).T, weights
+    return points @ root(covariance("cov", cov)), weights
 
 
 def legendre_nodes(order: int, d: int) -> tuple[np.ndarray, np.ndarray]:

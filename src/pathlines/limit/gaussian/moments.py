@@ -116,6 +116,8 @@ def moments(
     alpha = finite_array("mean", mean, ("d",)).astype(float)
     d = len(alpha)
     sigma, grid = covariance("start", start, d), np.atleast_1d(finite_array("times", times)).astype(float)
+    if any(len(h.value) != d for h in heads):
+        raise ArgumentError(f"Argument `heads` must be of width {d} as `mean` is, but {[len(h.value) for h in heads]}.")
     eps = finite_number("eps", eps, 0.0, open_low=True)
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
