@@ -35,11 +35,20 @@ def _cosine(axes: Axes, advice: Advice, simulated: Simulated | None) -> None:
     if simulated is not None:
         axes.errorbar(
             np.arange(len(simulated.mean)), simulated.mean, simulated.spread, fmt="o", ms=3, mfc="white", lw=0.8,
-            color=COLOURS[1], label=f"{simulated.seeds} random models ± s.d.", zorder=6,
+            color=COLOURS[1], label=f"{simulated.seeds} random models ± s.d.", zorder=6, clip_on=False,
         )  # fmt: skip
     if advice.target is not None:
         axes.axhline(advice.target.cosine, color=MUTED, ls=":", lw=1)
-        axes.plot([advice.target.layer], [advice.target.cosine], "v", color=THEORY, ms=6, label="target", zorder=7)
+        axes.plot(
+            [advice.target.layer],
+            [advice.target.cosine],
+            "v",
+            color=THEORY,
+            ms=6,
+            label="target",
+            zorder=7,
+            clip_on=False,
+        )
     axes.set(title="mean cosine of pairs of tokens", ylim=(min(-0.02, float(found.mean_cosine.min())), 1.02))
     axes.legend(loc="best")
 
