@@ -25,7 +25,7 @@ void alone(const Problem<T>& s) {
     return short_rows<T>(s, masses, shifts, 0, s.n);
   }
   packed.pack(s);
-  for (int64_t i = 0; i < s.n; i += kTile<T>) long_rows<T>(s, packed, shifts, scratch, i, std::min(s.n, i + kTile<T>));
+  for (int64_t i = 0; i < s.n; i += kTile) long_rows<T>(s, packed, shifts, scratch, i, std::min(s.n, i + kTile));
 }
 
 // A large one: keys packed once, rows shared. Causal pieces grow with the row, so the last go first.
@@ -41,7 +41,7 @@ void together(const Problem<T>& s, ffi::ThreadPool& pool) {
     masses.pack(s);
   else
     packed.pack(s);
-  const Cut cut(s.n, is_short ? 256 : kTile<T>, 4 * pool.num_threads(), is_short ? Lanes<T>::width : kRows);
+  const Cut cut(s.n, is_short ? 256 : kTile, 4 * pool.num_threads(), is_short ? Lanes<T>::width : kRows);
   share(pool, cut.pieces, [&](int64_t piece) {
     static thread_local Scratch<T> scratch;
     const int64_t i = cut.pieces - 1 - piece;

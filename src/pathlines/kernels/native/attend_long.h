@@ -8,8 +8,7 @@
 namespace {
 
 constexpr int64_t kBlock = 256;  // keys a block
-template <typename T>
-constexpr int64_t kTile = sizeof(T) == 4 ? 96 : 48;  // rows that share it: tile, block and scores fit the second cache
+constexpr int64_t kTile = 96;    // rows that share it: tile, block and scores fit the second cache
 
 // A matrix cut in panels two vectors wide, each panel contiguous, so that products stream through it.
 template <typename T>
@@ -64,18 +63,21 @@ struct Panels {
 template <typename T>
 struct Packed {
   Panels<T> keys, values;
-  std::vector<T> mass, log_mass;
+  T common;                       // the mass of every key, one if they differ
+  std::vector<T> mass, log_mass;  // each mass and its logarithm; empty when all are equal
 
   void pack(const Problem<T>& s) {
     keys.shape(s.p, s.m);
     keys.fill_transposed(s.k, s.m);
     values.shape(s.m, s.d);
     values.fill(s.v, s.d);
-    mass.assign(keys.columns, 0);
-    std::copy(s.mass, s.mass + s.m, mass.begin());
+    mass.clear();
     log_mass.clear();
     const auto [least, most] = std::minmax_element(s.mass, s.mass + s.m);
+    common = *least == *most ? *most : 1;
     if (*least == *most) return;
+    mass.assign(keys.columns, 0);
+    std::copy(s.mass, s.mass + s.m, mass.begin());
     for (const T m : mass) log_mass.push_back(m > 0 ? std::log(m) : -std::numeric_limits<T>::infinity());
   }
 };
@@ -85,20 +87,35 @@ struct Scratch {
   std::vector<T> queries, scores, sums, top, norm;
 };
 
-// Weights of one row against `count` keys, in place of the scores; zero up to `span`. Returns their sum.
-template <typename T>
+// Weights e^{score - top} of one row against `count` keys, times their masses if there are any, in place of the scores;
+// zero up to `span`. Returns their sum. With `kBounded` no exponent of T is left.
+template <typename T, bool kBounded>
 inline T weigh(T* scores, const T* mass, int64_t count, int64_t span, T top) {
-  constexpr int W = Lanes<T>::width;
+  constexpr int W = Lanes<T>::width, K = 4;
+  const Vec<T> below = all<T>(-top * Lanes<T>::log2e);
   Vec<T> sum = {};
-  for (int64_t j = 0; j < padded(count, W); j += W) {
-    Vec<T> w = exponential<T>(load<T>(scores + j) - top);
-    if (mass) w *= load<T>(mass + j);
-    if (j + W > count)
-      for (int l = 0; l < W; ++l) w[l] = j + l < count ? w[l] : 0;
-    save<T>(scores + j, w);
-    sum += w;
-  }
-  std::fill(scores + std::min(span, padded(count, W)), scores + span, T(0));
+  int64_t j = 0;
+  auto some = [&](auto many) {
+    constexpr int k_ = decltype(many)::value;
+    Vec<T> w[k_];
+#pragma GCC unroll 4
+    for (int k = 0; k < k_; ++k) {
+      w[k] = load<T>(scores + j + k * W) * Lanes<T>::log2e + below;
+      if (!kBounded) w[k] = at_most<T>(w[k], all<T>(Lanes<T>::highest * Lanes<T>::log2e));
+    }
+    powers_of_two<T, k_, !kBounded>(w);
+#pragma GCC unroll 4
+    for (int k = 0; k < k_; ++k, j += W) {
+      if (mass) w[k] *= load<T>(mass + j);
+      if (j + W > count)
+        for (int l = 0; l < W; ++l) w[k][l] = j + l < count ? w[k][l] : 0;
+      save<T>(scores + j, w[k]);
+      sum += w[k];
+    }
+  };
+  while (j + K * W <= count) some(std::integral_constant<int, K>());
+  while (j < count) some(std::integral_constant<int, 1>());
+  std::fill(scores + std::min(span, j), scores + span, T(0));
   return total<T>(sum);
 }
 
@@ -129,11 +146,9 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
   w.norm.assign(rows, 0);
   const bool online = s.softmax && !shifts.bounded;
   // Where the largest score is looked for and masses differ, scores carry their logarithms.
-  const bool lifted = online && !packed.log_mass.empty();
+  const bool lifted = online && !packed.log_mass.empty(), weighed = !online && !packed.mass.empty();
   for (int64_t r = 0; r < count; ++r)
-    w.top[r] = online      ? -std::numeric_limits<T>::infinity()
-               : s.softmax ? shifts.bound()
-                           : *s.shift;
+    w.top[r] = online ? -std::numeric_limits<T>::infinity() : s.softmax ? shifts.bound() : *s.shift;
   const int64_t reach = s.reach(last - 1);
   for (int64_t j0 = 0; j0 < reach; j0 += kBlock) {
     const int64_t real = std::min(kBlock, s.m - j0), span = padded(real, kWide);
@@ -155,8 +170,11 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
         }
         w.top[r] = top;
       }
-      if (w.top[r] > -std::numeric_limits<T>::infinity())
-        w.norm[r] += weigh<T>(scores, lifted ? nullptr : &packed.mass[j0], open, span, w.top[r]);
+      const T* mass = weighed ? &packed.mass[j0] : nullptr;
+      if (s.softmax && !online)
+        w.norm[r] += weigh<T, true>(scores, mass, open, span, w.top[r]);
+      else if (w.top[r] > -std::numeric_limits<T>::infinity())
+        w.norm[r] += weigh<T, false>(scores, mass, open, span, w.top[r]);
       else
         std::fill(scores, scores + span, T(0));
     }
@@ -166,10 +184,10 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
                    wide, real, true);
   }
   for (int64_t r = 0; r < count; ++r) {
-    const T scale = s.softmax ? 1 / w.norm[r] : 1;
+    const T scale = s.softmax ? 1 / w.norm[r] : packed.common;
     for (int64_t e = 0; e < s.d; ++e) s.out[(first + r) * s.d + e] = w.sums[r * wide + e] * scale;
     s.top[first + r] = w.top[r];
-    s.norm[first + r] = w.norm[r];
+    s.norm[first + r] = w.norm[r] * packed.common;
   }
 }
 

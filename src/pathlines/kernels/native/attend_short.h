@@ -59,34 +59,40 @@ struct Rows {
   }
 
   // Keys [j0, j1); rows before the key are masked, unnormalised weights capped, shifted scores being of any size there.
-  template <bool kMasked, bool kCapped, int K>
+  // Sums are added in copies, which the compiler keeps in registers.
+  template <bool kMasked, bool kCapped, bool kAny, int K>
   void add(int64_t first, int64_t j0, int64_t j1) {
+    Vec<T> norm_ = norm, sum_[C];
+    for (int c = 0; c < C; ++c) sum_[c] = sum[c];
+    const Vec<T> below = -top;
     for (int64_t j = j0; j < j1; j += K) {
       Vec<T> w[K];
 #pragma GCC unroll 4
       for (int k = 0; k < K; ++k) {
-        w[k] = score(j + k, log_mass ? log_mass[j + k] - top : -top);
+        w[k] = score(j + k, kAny && log_mass ? log_mass[j + k] + below : below);
         if (kCapped) w[k] = at_most<T>(w[k], all<T>(Lanes<T>::highest * Lanes<T>::log2e));
       }
-      powers_of_two<T, K>(w);
+      powers_of_two<T, K, kAny>(w);
 #pragma GCC unroll 4
       for (int k = 0; k < K; ++k) {
         if (kMasked)
           for (int l = 0; l < W; ++l) w[k][l] = first + l < j + k ? 0 : w[k][l];
-        norm += w[k];
+        norm_ += w[k];
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c)
-          if (c < s.d) sum[c] += w[k] * s.v[(j + k) * s.d + c];
+          if (c < s.d) sum_[c] += w[k] * s.v[(j + k) * s.d + c];
       }
     }
+    norm = norm_;
+    for (int c = 0; c < C; ++c) sum[c] = sum_[c];
   }
 
-  template <bool kCapped>
+  template <bool kCapped, bool kAny>
   void add_all(int64_t first, int64_t whole, int64_t reach) {
     const int64_t fours = whole / 4 * 4;
-    add<false, kCapped, 4>(first, 0, fours);
-    add<false, kCapped, 1>(first, fours, whole);
-    add<true, kCapped, 1>(first, whole, reach);
+    add<false, kCapped, kAny, 4>(first, 0, fours);
+    add<false, kCapped, kAny, 1>(first, fours, whole);
+    add<true, kCapped, kAny, 1>(first, whole, reach);
   }
 };
 
@@ -102,10 +108,12 @@ void short_rows(const Problem<T>& given, const LogMasses<T>& masses, const Shift
     Rows<T, C> rows(s, masses.data, i);
     rows.top = all<T>((s.softmax ? shifts.bound() : *s.shift) * Lanes<T>::log2e);
     if (s.softmax && !shifts.bounded) rows.find_top(i, whole, reach);
-    if (s.softmax)
-      rows.template add_all<false>(i, whole, reach);
+    if (!s.softmax)
+      rows.template add_all<true, true>(i, whole, reach);
+    else if (shifts.bounded && masses.data.empty())
+      rows.template add_all<false, false>(i, whole, reach);
     else
-      rows.template add_all<true>(i, whole, reach);
+      rows.template add_all<false, true>(i, whole, reach);
     const Vec<T> scale = s.softmax ? all<T>(1) / rows.norm : all<T>(masses.heaviest);
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c)

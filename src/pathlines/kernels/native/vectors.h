@@ -8,6 +8,7 @@
 #if defined(__AVX__)
 #include <immintrin.h>
 #endif
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -65,7 +66,9 @@ inline void save(T* at, Vec<T> x) {
 // One load that serves several products: left alone, the compiler loads the number again for each.
 template <typename T>
 inline void in_register(Vec<T>& x) {
-#if defined(__AVX__)
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__AVX__)
   asm("" : "+x"(x));
 #endif
 }
@@ -75,18 +78,17 @@ constexpr Vec<T> all(T x) {
   return Vec<T>{} + x;
 }
 
-// e^r on |r| <= a = ln(2)/2: the Taylor series, from whose end multiples of Chebyshev polynomials T_m(r/a) are taken
-// until Lanes<T>::terms coefficients remain; what is left out is below one unit of rounding. With `binary`, of 2^r on
-// |r| <= 1/2.
-template <typename T>
+// e^r on |r| <= a = ln(2)/(2 parts): the Taylor series, from whose end multiples of Chebyshev polynomials T_m(r/a) are
+// taken until `count` coefficients remain. With `binary`, of 2^r on |r| <= 1/(2 parts).
+template <typename T, int count = Lanes<T>::terms, int parts = 1>
 struct EconomisedExponential {
-  T at[Lanes<T>::terms];
+  T at[count];
   constexpr explicit EconomisedExponential(bool binary = false) : at() {
     constexpr int most = 20;
-    constexpr double a = 0.34657359027997264;
+    constexpr double ln2 = 0.69314718055994531, a = ln2 / (2 * parts);
     double c[most] = {1};
     for (int i = 1; i < most; ++i) c[i] = c[i - 1] / i;
-    for (int m = most - 1; m >= Lanes<T>::terms; --m) {
+    for (int m = most - 1; m >= count; --m) {
       double before[most] = {1}, cheb[most] = {0, 1};
       for (int k = 2; k <= m; ++k) {
         double next[most] = {};
@@ -105,9 +107,9 @@ struct EconomisedExponential {
       }
     }
     double scale = 1;
-    for (int i = 0; i < Lanes<T>::terms; ++i) {
+    for (int i = 0; i < count; ++i) {
       at[i] = static_cast<T>(c[i] * scale);
-      if (binary) scale *= 2 * a;
+      if (binary) scale *= ln2;
     }
   }
 };
@@ -115,7 +117,10 @@ struct EconomisedExponential {
 // max(x, least) and min(x, most), one instruction each; a NaN in x stays.
 template <typename T>
 inline Vec<T> at_least(Vec<T> x, Vec<T> least) {
-#if defined(__AVX__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm512_max_ps(least, x);
+  else return _mm512_max_pd(least, x);
+#elif defined(__AVX__)
   if constexpr (sizeof(T) == 4) return _mm256_max_ps(least, x);
   else return _mm256_max_pd(least, x);
 #else
@@ -125,7 +130,10 @@ inline Vec<T> at_least(Vec<T> x, Vec<T> least) {
 
 template <typename T>
 inline Vec<T> at_most(Vec<T> x, Vec<T> most) {
-#if defined(__AVX__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm512_min_ps(most, x);
+  else return _mm512_min_pd(most, x);
+#elif defined(__AVX__)
   if constexpr (sizeof(T) == 4) return _mm256_min_ps(most, x);
   else return _mm256_min_pd(most, x);
 #else
@@ -149,31 +157,76 @@ inline Vec<T> exponential(Vec<T> x) {
   return reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum) + (reinterpret_cast<I>(biased) << L::shift));
 }
 
-// 2^x in place, for K vectors of numbers below about 1 (-1/0 included): scores scaled by log2(e) need no reduction by
-// ln(2), and a coefficient that is loaded once serves all K.
-template <typename T, int K>
+#if defined(__AVX512F__)
+// The bits of 2^{i/16} less i, counted in sixteenths of an exponent: adding 16k + i in these units gives 2^{k + i/16}.
+template <typename T>
+struct Sixteenths {
+  using I = typename std::remove_reference<decltype(typename Lanes<T>::Integers{}[0])>::type;
+  alignas(64) I at[16];
+  constexpr Sixteenths() : at() {
+    constexpr uint64_t mantissa[16] = {0x0000000000000, 0x0b5586cf9890f, 0x172b83c7d517b, 0x2387a6e756238,
+                                       0x306fe0a31b715, 0x3dea64c123422, 0x4bfdad5362a27, 0x5ab07dd485429,
+                                       0x6a09e667f3bcd, 0x7a11473eb0187, 0x8ace5422aa0db, 0x9c49182a3f090,
+                                       0xae89f995ad3ad, 0xc199bdd85529c, 0xd5818dcfba487, 0xea4afa2a490da};
+    constexpr int shift = Lanes<T>::shift, lost = 52 - shift;
+    constexpr uint64_t one = ((uint64_t(1) << (8 * sizeof(T) - 2 - shift)) - 1) << shift;
+    for (uint64_t i = 0; i < 16; ++i)
+      at[i] = static_cast<I>(one + ((mantissa[i] + (lost ? uint64_t(1) << (lost - 1) : 0)) >> lost) - (i << (shift - 4)));
+  }
+};
+
+// 2^{n/16} of the integers n that the last bits of `counts` hold.
+template <typename T>
+inline Vec<T> sixteenths(typename Lanes<T>::Integers counts) {
+  using I = typename Lanes<T>::Integers;
+  static constexpr Sixteenths<T> table;
+  I found;
+  if constexpr (sizeof(T) == 4)
+    found = (I)_mm512_permutexvar_epi32((__m512i)counts, _mm512_load_si512(table.at));
+  else
+    found = (I)_mm512_permutex2var_epi64(_mm512_load_si512(table.at), (__m512i)counts, _mm512_load_si512(table.at + 8));
+  return reinterpret_cast<Vec<T>>(found + (counts << (Lanes<T>::shift - 4)));
+}
+#endif
+
+// 2^x in place, for K vectors of numbers below about 1 (-1/0 included if `kAny`, else not below the exponents of T):
+// scores scaled by log2(e) need no reduction by ln(2), and a coefficient that is loaded once serves all K. Where a table
+// of sixteen numbers fits in registers, the series need reach to 1/32 only.
+template <typename T, int K, bool kAny = true>
 inline void powers_of_two(Vec<T>* x) {
   using L = Lanes<T>;
   using I = typename L::Integers;
-  constexpr EconomisedExponential<T> series(true);
   Vec<T> biased[K], sum[K];
+#if defined(__AVX512F__)
+  constexpr int terms = sizeof(T) == 4 ? 4 : 7, parts = 16;
+#else
+  constexpr int terms = L::terms, parts = 1;
+#endif
+  constexpr EconomisedExponential<T, terms, parts> series(true);
+  constexpr T magic = L::magic / parts;
 #pragma GCC unroll 4
   for (int k = 0; k < K; ++k) {
-    x[k] = at_least<T>(x[k], all<T>(L::lowest * L::log2e));
-    biased[k] = x[k] + L::magic;
-    x[k] = x[k] - (biased[k] - L::magic);
-    sum[k] = all<T>(series.at[L::terms - 1]);
+    if (kAny) x[k] = at_least<T>(x[k], all<T>(L::lowest * L::log2e));
+    biased[k] = x[k] + magic;
+    x[k] = x[k] - (biased[k] - magic);
+    sum[k] = all<T>(series.at[terms - 1]);
   }
 #pragma GCC unroll 16
-  for (int i = L::terms - 2; i >= 0; --i) {
+  for (int i = terms - 2; i >= (parts > 1 ? 1 : 0); --i) {
     Vec<T> c = all<T>(series.at[i]);
     if (K > 1) in_register<T>(c);
 #pragma GCC unroll 4
     for (int k = 0; k < K; ++k) sum[k] = sum[k] * x[k] + c;
   }
 #pragma GCC unroll 4
-  for (int k = 0; k < K; ++k)
+  for (int k = 0; k < K; ++k) {
+#if defined(__AVX512F__)
+    const Vec<T> part = sixteenths<T>(reinterpret_cast<I>(biased[k]));
+    x[k] = (part * x[k]) * sum[k] + part;
+#else
     x[k] = reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum[k]) + (reinterpret_cast<I>(biased[k]) << L::shift));
+#endif
+  }
 }
 
 template <typename T>
