@@ -1,5 +1,7 @@
 """Every way of summing attention against dense sums in float64: shapes, masks, masses, temperatures, gradients."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,9 @@ from pathlines.attention import Hardmax, Softmax, Unnormalised
 from pathlines.kernels import attend
 from pathlines.kernels.native import fused_attend, native_library
 from pathlines.kernels.portable import in_blocks, portable_attend
-from pathlines.kernels.spectral import noise_floor, spectral_attend
+from pathlines.kernels.sharded import sharded_attend
+from pathlines.kernels.spectral import degree, noise_floor, spectral_attend
+from pathlines.kernels.spectral.attend import portable_attention
 
 SHAPES = [
     (1, 1, 1, 1),
@@ -140,3 +144,74 @@ def test_harmonics(width, kind, causal):
         bound = 4 * tolerance / partition
         assert np.all(np.abs(np.asarray(found) - exact) <= bound[:, None])
         assert np.all(np.abs(np.asarray(log_scale) - exact_scale) <= bound)
+
+
+UNSEEN = {"nobody": np.zeros(9), "the first four rows": np.repeat([0.0, 0.2], [4, 5])}
+
+
+@pytest.mark.parametrize("scale", [0.3, 400.0])
+@pytest.mark.parametrize("width", [2, 3, 12])
+@pytest.mark.parametrize("unseen", UNSEEN)
+@pytest.mark.parametrize("way", [*ways(), "harmonics", "portable harmonics", "ring"])
+def test_rows_that_see_no_mass(way, unseen, width, scale):
+    """The sum of no keys at all: zero, with -∞ for the logarithm; finite derivatives, and right ones for other rows."""
+    x, masses = unit_rows(9, width), jnp.asarray(UNSEEN[unseen])
+    if "harmonics" in way and (width > 3 or scale > 1):
+        return
+    compute = partial(seeing, way, scale=scale)
+    out, log_scale = compute(x, masses)
+    seen = np.cumsum(UNSEEN[unseen]) > 0
+    np.testing.assert_array_equal(np.asarray(out)[~seen], 0.0)
+    np.testing.assert_array_equal(np.asarray(log_scale)[~seen], -np.inf)
+    if seen.any():
+        exact = dense(Softmax(), *(np.asarray(a)[seen] for a in (scale * x, x, x, masses)), True)
+        np.testing.assert_allclose(np.asarray(out)[seen], exact[0], rtol=0, atol=1e-13 * max(scale, 1))
+        np.testing.assert_allclose(np.asarray(log_scale)[seen], exact[1], rtol=1e-13, atol=1e-12)
+    if scale < 1:
+        slopes = jax.grad(lambda *a: jnp.sum(jnp.sin(compute(*a)[0])), argnums=(0, 1))(x, masses)
+        assert all(bool(jnp.isfinite(s).all()) for s in slopes)
+
+
+def unit_rows(n, width):
+    x = np.random.default_rng(width).standard_normal((n, width))
+    return jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def seeing(way, x, masses, scale):
+    """Causal softmax of x with itself."""
+    if way == "ring":
+        return sharded_attend(Softmax(), scale * x, x, x, masses, jax.make_mesh((1,), ("rows",)), True)
+    if way == "harmonics":
+        return spectral_attend(Softmax(), x, x, scale, masses, 1e-14, True)
+    if way == "portable harmonics":
+        beta = jnp.asarray(scale)
+        return portable_attention(Softmax(), x, x, masses, beta, degree(scale, x.shape[1], 1e-14), 30, True)
+    return WAYS[way](Softmax(), scale * x, x, x, masses, True)
+
+
+@pytest.mark.parametrize("width", [3, 12])
+@pytest.mark.parametrize("way", ways())
+def test_derivative_in_the_mass_of_a_token_without_any(way, width):
+    """∂A_i/∂m_j = e^{s_ij - c_i}(v_j - A_i)."""
+    x = unit_rows(9, width)
+    masses = jnp.full(9, 0.125).at[4].set(0.0)
+    out, log_scale = dense(Softmax(), 2.0 * x, x, x, masses, False)
+    expected = np.exp(2.0 * np.asarray(x @ x[4]) - log_scale)[:, None] * (np.asarray(x[4]) - out)
+    _, found = jax.jvp(lambda m: WAYS[way](Softmax(), 2.0 * x, x, x, m, False)[0], (masses,), (jnp.eye(9)[4],))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [1, 12])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("way", ways())
+def test_exponentials_to_the_last_digits(way, dtype, width):
+    """One key and no normalisation, A_i = e^{s_i}: the score is rounded by ε/2 a few times, the rest by 4ε."""
+    low, high = (-86, 87) if dtype == "float32" else (-700, 708)
+    scores = np.linspace(low, high, 4001).astype(dtype)
+    q = np.zeros((len(scores), width), dtype)
+    q[:, 0] = scores
+    key, one = np.eye(1, width, dtype=dtype), np.ones((1, width), dtype)
+    found = WAYS[way](Unnormalised(0.0), *map(jnp.asarray, (q, key, one, one[0, :1])), False)[0]
+    exact = np.exp(scores.astype(np.longdouble))
+    error = np.abs(np.asarray(found, np.longdouble)[:, 0] / exact - 1)
+    assert np.all(error <= np.finfo(dtype).eps * (4 + 2 * np.abs(scores)))

@@ -8,8 +8,8 @@ import pytest
 from pathlines.attention import Softmax, Unnormalised
 from pathlines.integrate.forms import choose_form
 from pathlines.kernels import attend
-from pathlines.kernels.choice import Sums, choose_summation
-from pathlines.kernels.spectral import admissible, degree
+from pathlines.kernels.choice import Sums, choose_summation, error_of_isolated
+from pathlines.kernels.spectral import admissible, degree, spectral_attend
 from pathlines.kernels.spectral.bessel import ratio_bound, spectrum, tail
 from pathlines.model import SelfAttention
 from pathlines.weights import Fixed
@@ -38,6 +38,27 @@ def test_tokens_with_hardly_any_mass(mass, form):
     assert choose_form(model, tokens, ()).form.name == form
     method = "spectral" if form == "circle-fourier" else "fused"
     assert model.summed(N, 2, "float64", 1e-9)[1].method == method
+
+
+@pytest.mark.parametrize("relative", [1e-6, 1e-9, 1e-11])
+@pytest.mark.parametrize(("d", "beta", "n"), [(2, 0.5, 60), (3, 1.0, 200), (3, 4.0, 100_000), (2, 4.0, 2000)])
+def test_a_token_opposite_to_all_others_is_as_accurate_as_promised(d, beta, n, relative):
+    """Z_i = m_i + (1 - m_i) e^{-2β}, the least there is: the cluster is n - 1 tokens at one place, of mass n - 1."""
+    sums = Sums(Softmax(), n, d, beta, relative=relative)
+    choice = choose_summation(sums, "spectral")
+    x = np.zeros((2, d))
+    x[:, 0] = [1.0, -1.0]
+    x = x @ np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))[0]
+    masses = np.array([1, n - 1]) / n
+    found, log_scale = spectral_attend(
+        Softmax(), *map(jnp.asarray, (x, x)), beta, jnp.asarray(masses), choice.tolerance
+    )
+    least = masses[0] + masses[1] * np.exp(-2 * beta)
+    promised = max(relative, error_of_isolated(sums))
+    assert sums.least_partition == pytest.approx(least, rel=1e-14)
+    assert abs(float(log_scale[0]) - beta - np.log(least)) <= promised
+    exact = (masses[0] - masses[1] * np.exp(-2 * beta)) / least * x[0]
+    assert np.abs(np.asarray(found)[0] - exact).max() <= promised
 
 
 @pytest.mark.parametrize(("beta", "n", "dtype"), [(700.0, 40000, "float32"), (2e4, 10**6, "float64")])

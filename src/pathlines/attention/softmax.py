@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
@@ -25,11 +26,18 @@ class Softmax(Attention):
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
-        """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it."""
+        """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it.
+
+        Rows that see no mass are those of no tokens at all: a = 0, log_scale = -∞. A token without mass has no weight,
+        but a derivative in its mass, e^{s_ij - log_scale_i} (cut where it would leave the numbers).
+        """
         top = jnp.max(jnp.where(masses > 0, scores, -jnp.inf), axis=-1, keepdims=True)
-        raw = masses * jnp.exp(jnp.where(masses > 0, scores - top, -jnp.inf))
-        total = jnp.sum(raw, axis=-1, keepdims=True)
-        return raw / total, (top + jnp.log(total))[..., 0]
+        none = jnp.isneginf(top)
+        level = jnp.where(none, 0.0, top)
+        most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))
+        raw = masses * jnp.exp(jnp.minimum(scores - level, most))
+        total = jnp.where(none, 1.0, jnp.sum(raw, axis=-1, keepdims=True))
+        return jnp.where(none, 0.0, raw / total), jnp.where(none, -jnp.inf, level + jnp.log(total))[..., 0]
 
     @property
     def fused(self) -> tuple[bool, Array] | None:

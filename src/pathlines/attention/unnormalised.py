@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
@@ -30,9 +31,12 @@ class Unnormalised(Attention):
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
-        """No row coupling."""
+        """No row coupling. A token without mass adds nothing, even where e^{s_ij - shift} overflows."""
         shift = jnp.asarray(self.shift, scores.dtype)
-        return masses * jnp.exp(scores - shift), jnp.full(scores.shape[:-1], shift)
+        most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))
+        logs = scores - shift
+        logs = jnp.where(masses > 0, logs, jnp.minimum(logs, most))
+        return masses * jnp.exp(logs), jnp.full(scores.shape[:-1], shift)
 
     @property
     def fused(self) -> tuple[bool, Array] | None:

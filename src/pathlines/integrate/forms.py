@@ -13,9 +13,9 @@ from jaxtyping import Array
 from pathlines.attention import Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate.observe import Observable
-from pathlines.kernels.choice import Choice, Sums, spectral_obstacle
+from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
-from pathlines.model.summation import least_partition
+from pathlines.model.summation import lightest
 from pathlines.weights import Identity
 
 FORMS = ("auto", "tokens", "span", "gram-deficit", "circle-fourier")
@@ -120,7 +120,7 @@ def _circle_obstacle(model: Model, n: int, d: int, dtype: Any) -> str | None:
         return "it needs β > 0"
     if model.multiplicities is None:
         return None
-    least = least_partition(n, beta, model.multiplicities)
+    least = least_partition(lightest(n, model.multiplicities), beta)
     return spectral_obstacle(Sums(model.attention, n, d, beta, jnp.dtype(dtype).name, partition=least))
 
 

@@ -49,7 +49,7 @@ class Sums(msgspec.Struct, frozen=True):
     ``unit`` says that scores are β<x_i, y_j> between unit vectors (Q^T K a multiple of an orthogonal matrix), as
     harmonics need; ``relative`` is the relative error that the caller can bear in A_i (a token without neighbours may
     lose up to ``ISOLATED`` to rounding, and the reason then says how much). ``partition`` is a lower bound of
-    Z_i = Σ_j m_j e^{β(<x_i,y_j>-1)}, by which softmax divides: 1/n unless given, what a token gets from itself.
+    Z_i = Σ_j m_j e^{β(<x_i,y_j>-1)}, by which softmax divides; without it ``least_partition`` of a token that has 1/n.
     """
 
     attention: Attention
@@ -65,10 +65,19 @@ class Sums(msgspec.Struct, frozen=True):
 
     @property
     def least_partition(self) -> float:
-        """The smallest number that rounding may be divided by: one for fixed shifts."""
+        """The smallest number that errors of the kernel may be divided by: one for fixed shifts."""
         if not isinstance(self.attention, Softmax):
             return 1.0
-        return 1 / self.n if self.partition is None else self.partition
+        return least_partition(1 / self.n, self.beta, self.causal) if self.partition is None else self.partition
+
+
+def least_partition(own: float, beta: float, causal: bool = False, alignment: float = 1.0) -> float:
+    """m e^{-β(1-λ)} + (1 - m) e^{-2β} ≤ Z for a token of mass m: what it gets from itself, and from the others.
+
+    It finds itself at the score βλ or higher, and nobody below -β. A causal row may see nobody else.
+    """
+    others = 0.0 if causal else (1 - own) * np.exp(-2 * beta)
+    return float(own * np.exp(-beta * (1 - alignment)) + others)
 
 
 def choose_summation(sums: Sums, method: str = "auto") -> Choice:
@@ -130,13 +139,16 @@ def spectral_obstacle(sums: Sums) -> str | None:
 
 
 def error_of_isolated(sums: Sums) -> float:
-    """Rounding over the smallest partition function."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return float(2 * noise_floor(sums.beta, sums.d, sums.dtype) / np.float64(sums.least_partition))
+    """2(t + f)/(Z - t - f): what the cut t and the rounding f of the kernel do to A_i at the smallest Z."""
+    wrong = _tolerance(sums) + noise_floor(sums.beta, sums.d, sums.dtype)
+    rest = sums.least_partition - wrong
+    return float(2 * wrong / rest) if rest > 0 else np.inf
 
 
 def _tolerance(sums: Sums) -> float:
-    return max(4 * noise_floor(sums.beta, sums.d, sums.dtype), sums.relative * sums.least_partition / 20)
+    """The cut that leaves an error of ``relative`` at the smallest Z, rounding included, but not far below rounding."""
+    floor = noise_floor(sums.beta, sums.d, sums.dtype)
+    return max(4 * floor, (1 - 1e-9) * sums.relative / (2 + sums.relative) * sums.least_partition - floor)
 
 
 def spectral_choice(sums: Sums) -> Choice:

@@ -26,7 +26,8 @@ def attend(
 
     ``causal`` rows see the keys j ≤ i, or j ≤ ``last``_i where several tokens share a position. Cost O(nm(p + d)) time;
     no n × m matrix is kept. Kinds with a ``fused`` form use compiled C++ on a CPU, all others (and other devices)
-    blocks of rows; kinds with a ``direct`` sum need no pairs at all.
+    blocks of rows; kinds with a ``direct`` sum need no pairs at all. A row that sees no mass (models refuse those) is
+    the sum of no keys at all: A_i = 0, and -∞ for the log_scale of softmax.
     """
     masked = causal or last is not None
     queries, keys, values = _lifted(attention, queries, keys, values, masses, beta, masked)

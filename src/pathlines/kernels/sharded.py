@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,10 +11,11 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
-from pathlines.attention import Attention
+from pathlines.attention import Attention, Unnormalised
+from pathlines.attention.sinkhorn import beside
 from pathlines.foundation.errors import finite_number, require
 from pathlines.kernels.dense import attend
-from pathlines.kernels.spectral.attend import start_of
+from pathlines.kernels.spectral.attend import averages, start_of
 from pathlines.kernels.spectral.bessel import degree, require_admissible, spectrum
 from pathlines.kernels.spectral.portable import BASES, source_moments, target_values
 
@@ -73,7 +75,7 @@ def sharded_spectral_attend(
     softmax, shift = attention.fused  # type: ignore[misc]
     out = jnp.stack(vectors, axis=-1)
     if softmax:
-        return out / potential[:, None], beta + jnp.log(potential)
+        return averages(out, potential, beta)
     return jnp.exp(beta - shift) * out, jnp.full_like(potential, shift)
 
 
@@ -120,6 +122,36 @@ def _check(attention: Attention, queries: Array, keys: Array, mesh: Mesh, causal
 
 @eqx.filter_jit
 def _ring(attention: Attention, queries: Array, block: tuple[Array, ...], mesh: Mesh, causal: bool) -> Attended:
+    ring = _softmax_ring if attention.fused[0] else _any_ring  # type: ignore[index]
+    found: Attended = ring(attention, queries, block, mesh, causal)
+    return found
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(3, 4))
+def _softmax_ring(attention: Attention, queries: Array, block: tuple[Array, ...], mesh: Mesh, causal: bool) -> Attended:
+    return _any_ring(attention, queries, block, mesh, causal)
+
+
+@_softmax_ring.defjvp
+def _derivative(mesh: Mesh, causal: bool, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Of A = N/D and c = c̄ + ln D, (N, D)_i = Σ_j m_j e^{s_ij - c̄_i} (v_j, 1), at the c̄ that makes D one.
+
+    These sums are linear in the masses, so that blocks without any have their derivative too.
+    """
+    found = _softmax_ring(*primals, mesh, causal)
+    none = jnp.isneginf(found[1])
+    level = jnp.where(none, 0.0, found[1])
+
+    def again(queries: Array, block: tuple[Array, ...]) -> Attended:
+        keys, values, masses = block
+        lifted = beside(queries, -level), (beside(keys, 1.0), beside(values, 1.0), masses)
+        sums = _any_ring(Unnormalised(), *lifted, mesh, causal)[0]
+        return averages(sums[:, :-1], jnp.where(none, 0.0, sums[:, -1]), level)
+
+    return found, jax.jvp(again, primals[1:], tangents[1:])[1]
+
+
+def _any_ring(attention: Attention, queries: Array, block: tuple[Array, ...], mesh: Mesh, causal: bool) -> Attended:
     rows = _by_rows(mesh)
     specs = (PartitionSpec(), rows, rows)
     turn = jax.shard_map(
@@ -166,13 +198,7 @@ def _attend_block(
     nothing = _nothing(attention, queries, values)
 
     def whole(mask: bool) -> Attended:
-        seen = jnp.cumsum(masses) if mask else jnp.full(queries.shape[0], jnp.sum(masses))
-        safe = jnp.where(jnp.sum(masses) > 0, masses, 1.0)  # a block of padding alone would divide by zero
-        found = attend(attention, queries, keys, values, safe, mask)
-        return (
-            jnp.where(seen[:, None] > 0, found[0], nothing[0]),
-            jnp.where(seen > 0, found[1], nothing[1]),
-        )
+        return attend(attention, queries, keys, values, masses, mask)
 
     if not causal:
         return whole(False)

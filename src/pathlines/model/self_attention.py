@@ -16,13 +16,13 @@ from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attention_weights
-from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation
+from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
 from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
 from pathlines.model.mask import Mask
 from pathlines.model.perceptron import Perceptron
-from pathlines.model.summation import SpectralSum, least_partition, reduction_of
+from pathlines.model.summation import SpectralSum, lightest, reduction_of
 from pathlines.model.value_symmetry import energy_identity, symmetric_value
 from pathlines.weights import Identity, Weights
 
@@ -199,7 +199,7 @@ class SelfAttention(Model):
         heads = self.weights.at(START)
         count = 1 if heads is None else heads.value.shape[0]
         aligned = 1.0 if reduction is None else reduction.alignment
-        least = least_partition(n, beta, self.multiplicities, aligned)
+        least = least_partition(lightest(n, self.multiplicities), beta, causal, aligned)
         unit = reduction is not None
         sums = Sums(core, n, d, beta, jnp.dtype(dtype).name, unit, causal, count, relative, least)
         choice = choose_summation(sums, self.summation)

@@ -44,10 +44,10 @@ def reduction_of(weights: Weights) -> Reduction | None:
     return Reduction(scale, alignment, None if plain else jnp.asarray(rotation), jnp.asarray(value))
 
 
-def least_partition(n: int, beta: float, multiplicities: Array | None, alignment: float = 1.0) -> float:
-    """min_i m_i e^{-β(1-λ)} over the tokens that have mass."""
+def lightest(n: int, multiplicities: Array | None) -> float:
+    """The smallest mass of a token that has any."""
     masses = np.ones(n) if multiplicities is None else np.asarray(multiplicities, float)
-    return float(masses[masses > 0].min() / masses.sum() * np.exp(-beta * (1 - alignment)))
+    return float(masses[masses > 0].min() / masses.sum())
 
 
 class SpectralSum(eqx.Module):

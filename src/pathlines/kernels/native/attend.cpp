@@ -2,7 +2,8 @@
 //
 // Softmax takes c_i = ln sum_j m_j exp(<q_i, k_j>), returned as a shift and the sum that is left (whoever does not need
 // its logarithm does not pay for it), unnormalised attention a given shift; causal rows see the keys up to their own
-// number. Cost O(n m (p + d)) time and O(m (p + d)) memory for each system of the batch, on all cores.
+// number. A softmax row that sees no mass is the sum of no keys at all: zero, with a partition function of zero. Cost
+// O(n m (p + d)) time and O(m (p + d)) memory for each system of the batch, on all cores.
 
 #include "attend_long.h"
 #include "attend_short.h"

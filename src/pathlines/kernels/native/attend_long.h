@@ -184,7 +184,8 @@ void long_rows(const Problem<T>& s, const Packed<T>& packed, const Shifts<T>& sh
                    wide, real, true);
   }
   for (int64_t r = 0; r < count; ++r) {
-    const T scale = s.softmax ? 1 / w.norm[r] : packed.common;
+    const bool unseen = s.softmax && (w.norm[r] == 0 || packed.common == 0);  // no mass: the sum of no keys at all
+    const T scale = unseen ? 0 : s.softmax ? 1 / w.norm[r] : packed.common;
     for (int64_t e = 0; e < s.d; ++e) s.out[(first + r) * s.d + e] = w.sums[r * wide + e] * scale;
     s.top[first + r] = w.top[r];
     s.norm[first + r] = w.norm[r] * packed.common;

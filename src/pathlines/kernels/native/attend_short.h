@@ -58,6 +58,16 @@ struct Rows {
     }
   }
 
+  // Rows that see no mass: their sum is that of no keys at all, zero, and its logarithm -1/0.
+  void leave_unseen(T heaviest) {
+    for (int l = 0; l < W; ++l) {
+      if (heaviest > 0 && !(top[l] == -std::numeric_limits<T>::infinity())) continue;
+      top[l] = -std::numeric_limits<T>::infinity();
+      norm[l] = 1;
+      for (int c = 0; c < C; ++c) sum[c][l] = 0;
+    }
+  }
+
   // Keys [j0, j1); rows before the key are masked, unnormalised weights capped, shifted scores being of any size there.
   // Sums are added in copies, which the compiler keeps in registers.
   template <bool kMasked, bool kCapped, bool kAny, int K>
@@ -114,6 +124,7 @@ void short_rows(const Problem<T>& given, const LogMasses<T>& masses, const Shift
       rows.template add_all<false, false>(i, whole, reach);
     else
       rows.template add_all<false, true>(i, whole, reach);
+    if (s.softmax && !(shifts.bounded && masses.heaviest > 0)) rows.leave_unseen(masses.heaviest);
     const Vec<T> scale = s.softmax ? all<T>(1) / rows.norm : all<T>(masses.heaviest);
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c)
@@ -121,7 +132,7 @@ void short_rows(const Problem<T>& given, const LogMasses<T>& masses, const Shift
     for (int64_t l = 0; l < count; ++l) {
       for (int64_t c = 0; c < s.d; ++c) s.out[(i + l) * s.d + c] = rows.sum[c][l];
       s.top[i + l] = rows.top[l] * (1 / Lanes<T>::log2e);
-      s.norm[i + l] = rows.norm[l] * masses.heaviest;
+      s.norm[i + l] = rows.top[l] == -std::numeric_limits<T>::infinity() ? 0 : rows.norm[l] * masses.heaviest;
     }
   }
 }

@@ -131,14 +131,16 @@ inline bool are_normal(const T* x, int64_t count) {
   return every;
 }
 
-// Rows [first, first + count) from their sums: A/U and beta + ln U, or e^{beta - shift} A and the shift, or raw: A and U.
+// Rows [first, first + count) from their sums: A/U and beta + ln U (0 and -1/0 where there is no mass, U = 0), or
+// e^{beta - shift} A and the shift, or raw: A and U.
 template <typename T, int D>
 void finish(const Sum<T>& s, int64_t first, int64_t count, T* sums) {
   constexpr int W = Lanes<T>::width;
   const T factor = s.raw ? T(1) : std::exp(s.beta - s.shift);
   const bool normal = s.softmax && are_normal<T>(sums, count);
   for (int64_t i = 0; i < count; i += W) {
-    const Vec<T> potential = load<T>(sums + i), scale = s.softmax ? 1 / potential : all<T>(factor);
+    const Vec<T> potential = load<T>(sums + i), inverse = potential == 0 ? all<T>(0) : 1 / potential;
+    const Vec<T> scale = s.softmax ? inverse : all<T>(factor);
     for (int c = 1; c <= D; ++c) save<T>(sums + c * kChunk + i, load<T>(sums + c * kChunk + i) * scale);
     if (normal) save<T>(sums + i, s.beta + logarithm<T>(potential));
   }

@@ -169,9 +169,10 @@ struct Sixteenths {
                                        0x6a09e667f3bcd, 0x7a11473eb0187, 0x8ace5422aa0db, 0x9c49182a3f090,
                                        0xae89f995ad3ad, 0xc199bdd85529c, 0xd5818dcfba487, 0xea4afa2a490da};
     constexpr int shift = Lanes<T>::shift, lost = 52 - shift;
+    constexpr uint64_t half = lost ? uint64_t(1) << (lost - 1) : 0;
     constexpr uint64_t one = ((uint64_t(1) << (8 * sizeof(T) - 2 - shift)) - 1) << shift;
     for (uint64_t i = 0; i < 16; ++i)
-      at[i] = static_cast<I>(one + ((mantissa[i] + (lost ? uint64_t(1) << (lost - 1) : 0)) >> lost) - (i << (shift - 4)));
+      at[i] = static_cast<I>(one + ((mantissa[i] + half) >> lost) - (i << (shift - 4)));
   }
 };
 
@@ -222,7 +223,7 @@ inline void powers_of_two(Vec<T>* x) {
   for (int k = 0; k < K; ++k) {
 #if defined(__AVX512F__)
     const Vec<T> part = sixteenths<T>(reinterpret_cast<I>(biased[k]));
-    x[k] = (part * x[k]) * sum[k] + part;
+    x[k] = part * (sum[k] * x[k]) + part;  // in this order, as part * x[k] may be below the smallest normal number
 #else
     x[k] = reinterpret_cast<Vec<T>>(reinterpret_cast<I>(sum[k]) + (reinterpret_cast<I>(biased[k]) << L::shift));
 #endif

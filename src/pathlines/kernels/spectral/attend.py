@@ -97,9 +97,16 @@ def portable_attention(
         return out, potential
     softmax, shift = attention.fused  # type: ignore[misc]
     if softmax:
-        return out / potential[:, None], beta + jnp.log(potential)
+        return averages(out, potential, beta)
     shift = jnp.asarray(shift, beta.dtype)
     return jnp.exp(beta - shift) * out, jnp.full_like(potential, shift)
+
+
+def averages(vectors: Float[Array, "n d"], potential: Float[Array, " n"], beta: Float[Array, ""] | float) -> Sums:
+    """(A/U, β + ln U); (0, -∞) for rows that see no mass, U = 0."""
+    none = potential == 0
+    safe = jnp.where(none, 1.0, potential)
+    return jnp.where(none, 0.0, 1 / safe)[:, None] * vectors, jnp.where(none, -jnp.inf, beta + jnp.log(safe))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(5, 6, 7))
