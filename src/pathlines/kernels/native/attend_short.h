@@ -101,8 +101,8 @@ struct Rows {
   void add_all(int64_t first, int64_t whole, int64_t reach) {
     const int64_t fours = whole / 4 * 4;
     add<false, kCapped, kAny, 4>(first, 0, fours);
-    add<false, kCapped, kAny, 1>(first, fours, whole);
-    add<true, kCapped, kAny, 1>(first, whole, reach);
+    if (fours < whole) add<false, kCapped, kAny, 1>(first, fours, whole);
+    if (whole < reach) add<true, kCapped, kAny, 1>(first, whole, reach);
   }
 };
 
