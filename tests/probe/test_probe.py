@@ -131,3 +131,9 @@ def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.import_module", lambda name: builtins.__import__("no_such_" + name))
     with pytest.raises(PathlinesError, match=r"pathlines\[probe\]"):
         torch_and_transformers()
+
+
+def test_config_that_holds_no_fields(tmp_path):
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(ArgumentError, match="must hold an object with fields, but holds a list"):
+        probe(str(tmp_path))

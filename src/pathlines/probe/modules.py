@@ -68,9 +68,12 @@ def fields_of(folder: Path) -> dict[str, Any]:
     """The fields of its config.json."""
     file = folder / "config.json"
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        fields = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{file} is not valid JSON ({error}); repair or download it again.") from None
+    if not isinstance(fields, dict):
+        raise ArgumentError(f"{file} must hold an object with fields, but holds a {type(fields).__name__}.")
+    return fields
 
 
 def _deepened(config: Any, layers: int | None) -> Any:
