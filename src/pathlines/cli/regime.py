@@ -49,17 +49,18 @@ def regime(
         writable(plot)
     numbers = Parameters.gaussian(n, d, step, heads=heads, logit_scale=logit_scale, layers=layers)
     found = classify(step, numbers.alpha, layers, epsilon, bound, centred=not mean)
-    if as_json:
-        import msgspec
-
-        document = {"regime": msgspec.to_builtins(found), "limit": found.limit, "parameters": numbers.as_dict()}
-        typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
-    else:
-        for line in (*numbers.lines(), "", *found.lines()):
-            console().print(line, markup=False, highlight=False)
     if plot is not None:
         from pathlines.draw import FIGURES, save_figure
 
         changes = {"layers": layers, "step": step, "heads": heads, "d": d}
         save_figure(FIGURES["homogenized/regimes"].draw("quick", changes), plot)
+    if as_json:
+        import msgspec
+
+        document = {"regime": msgspec.to_builtins(found), "limit": found.limit, "parameters": numbers.as_dict()}
+        typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
+        return
+    for line in (*numbers.lines(), "", *found.lines()):
+        console().print(line, markup=False, highlight=False)
+    if plot is not None:
         console().print(f"figure: {plot.resolve()}", soft_wrap=True)
