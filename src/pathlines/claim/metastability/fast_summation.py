@@ -106,7 +106,8 @@ def predict_error(s: Any) -> Evidence:
     values: dict[str, list[float]] = {name: [] for name in KINDS}
     for beta in s.betas:
         drifts, z = _direct(x, beta)
-        rounding = ROUNDINGS * np.finfo(float).eps * (1 + np.sqrt((s.d - 1) * beta) + (beta if s.d > 2 else 0))
+        floor = 1 + np.sqrt((s.d - 1) * beta) + beta if s.d > 2 else ROUNDINGS * (1 + np.sqrt(beta))
+        rounding = np.finfo(float).eps * floor
         speed = np.linalg.norm(drifts["sa"], axis=1)
         for off, off_z in _left_out(x, beta, s.tolerances):
             values["usa"].append(float(off.max() + rounding))
@@ -116,7 +117,7 @@ def predict_error(s: Any) -> Evidence:
 
 
 ROUNDINGS = 8
-"""Of one sum by harmonics and of one over pairs, in units of the noise floor ε(1 + √((d-1)β))."""
+"""On the circle, in units of the noise floor ε(1 + √β); elsewhere the floor has room, few tokens are at poles."""
 
 
 BOUNDED = at_most("the degrees left out, for these tokens; a few roundings are in the bound")
