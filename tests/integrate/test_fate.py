@@ -91,6 +91,8 @@ def test_arguments():
         fates([SoftmaxGaussian(np.eye(2), np.eye(2))] * 2, FACTOR)
     with pytest.raises(ArgumentError, match="until"):
         fates(SoftmaxGaussian(np.eye(2), np.eye(2)), FACTOR, until=1e12)
+    with pytest.raises(ArgumentError, match="rtol"):
+        fates(SoftmaxGaussian(np.eye(2), np.eye(2)), FACTOR, rtol=0.0)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,6 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     import msgspec
     import numpy as np
 
-    from pathlines.foundation.errors import finite_number
     from pathlines.integrate.fate import fates
     from pathlines.limit.gaussian.context import critical_time, trust
     from pathlines.limit.gaussian.matrices import factor
@@ -160,7 +159,7 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     matrices = [np.asarray(problem[k]) for k in ("value", "query", "key")]
     model = closure(problem["kind"], *matrices, scale=problem["scale"], **options)
     start = factor("covariance", problem["covariance"])
-    (fate,) = fates(model, start, until=until, rtol=finite_number("rtol", rtol, 1e-13, 0.1))
+    (fate,) = fates(model, start, until=until, rtol=rtol)
     document = {"problem": problem, "fate": msgspec.to_builtins(fate), "trust": None}
     if problem["kind"] == "softmax":
         score = problem["scale"] * matrices[2].T @ matrices[1]

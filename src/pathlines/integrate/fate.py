@@ -90,6 +90,7 @@ def fates(
         raise PrecisionError("Fates need 64-bit numbers: call pathlines.enable_float64() once at the start.")
     listed, starts = _checked(models, factors)
     last = finite_number("until", until, 1.0, LONGEST)
+    rtol = finite_number("rtol", rtol, 1e-13, 0.1)
     homogeneous = listed[0].homogeneous
     stacked = jax.tree.map(lambda *x: np.stack(x).astype(float), *listed)
     clouds = _Clouds(*on_host(_prepare(stacked, starts, GROWTH[homogeneous], still)))
