@@ -84,6 +84,13 @@ def test_verify_json_has_the_promised_fields(tmp_path):
     assert "src=" not in page
 
 
+def test_verify_tells_a_bad_setting_from_a_bad_verdict():
+    refused = pathlines("verify", "gaussian/C06", "--set", "share=7", "--json", check=2)
+    (claim,) = json.loads(refused.stdout)
+    assert claim["verdict"] == "error"
+    assert "below the blow-up time" in claim["failure"]
+
+
 def test_verify_reuses_what_is_stored():
     pathlines("verify", "clustering/CL-43", check=0)
     again = pathlines("verify", "clustering/CL-43", check=0)

@@ -40,7 +40,7 @@ def verify(
     erratum of the literature is expected to be) or *inconclusive*. Finished claims are stored: run the command again
     after an interruption and it goes on where it stopped.
 
-    Exit code 0 when every verdict is the expected one, 1 otherwise, 2 for bad input.
+    Exit code 0 when every verdict is the expected one, 1 otherwise, 2 for bad input (a claim cannot run at a setting).
 
     Examples: `pathlines verify`, `pathlines verify clustering/CL-43 --set beta=3 --json`,
     `pathlines verify "clustering/CL-1*" --full --report report.html`.
@@ -77,6 +77,8 @@ def verify(
 
         write_report(report, outcomes, failures=[(f.job.id, f.failure) for f in failures], size=size)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+    if any(f.refused for f in failures):
+        sys.exit(2)
     if failures or any(not o.as_expected for o in outcomes):
         sys.exit(1)
 

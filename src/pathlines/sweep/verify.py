@@ -15,6 +15,7 @@ import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
 from pathlines.foundation.compiler import compile_quickly
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import forget_programs_when_crowded
@@ -48,6 +49,11 @@ class Finished(msgspec.Struct, frozen=True):
     failure: str = ""
     trace: str = ""
     stored: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether a changed setting, and not the claim, is what failed."""
+        return bool(self.job.changes) and self.failure.startswith(f"{ArgumentError.__name__}:")
 
 
 def verify(
