@@ -6,10 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
 
@@ -19,7 +19,7 @@ Sums = Callable[[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"], 
 """(queries, keys, values, masses) → (Σ_j m_j e^{s_ij} v_j / Z_i, ln Z_i), Z_i = Σ_j m_j e^{s_ij}, by the kernels."""
 
 
-class Attention(eqx.Module):
+class Attention(Module):
     """From scores s_ij and token masses m_j (summing to one) to weights a_ij, so that token i hears Σ_j a_ij v_j.
 
     A kind is the normalisation alone; scores, masks and summation live elsewhere, so a new one is a class with
@@ -51,7 +51,7 @@ class Attention(eqx.Module):
         """
 
     @property
-    def fused(self) -> tuple[bool, Array] | None:
+    def fused(self) -> tuple[bool, Array | float] | None:
         """(normalised?, shift) when weights are m_j e^{s_ij - c_i} with c_i = ln Σ m_j e^{s_ij}, or c_i = shift."""
         return None
 

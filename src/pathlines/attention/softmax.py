@@ -40,6 +40,6 @@ class Softmax(Attention):
         return jnp.where(none, 0.0, raw / total), jnp.where(none, -jnp.inf, level + jnp.log(total))[..., 0]
 
     @property
-    def fused(self) -> tuple[bool, Array] | None:
+    def fused(self) -> tuple[bool, Array | float] | None:
         """Normalised."""
-        return True, jnp.zeros(())
+        return True, 0.0

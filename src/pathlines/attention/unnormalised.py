@@ -39,6 +39,6 @@ class Unnormalised(Attention):
         return masses * jnp.exp(logs), jnp.full(scores.shape[:-1], shift)
 
     @property
-    def fused(self) -> tuple[bool, Array] | None:
+    def fused(self) -> tuple[bool, Array | float] | None:
         """Shifted by a constant."""
-        return False, jnp.asarray(self.shift)
+        return False, self.shift

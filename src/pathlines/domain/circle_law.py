@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.module import Module
 
 QUIET_MODES = 24
 """Modes of a quiet start when nothing else is asked for: enough for β up to about 25."""
@@ -91,7 +92,7 @@ def on_circle(angles: Float[Array, " n"]) -> Float[Array, "n 2"]:
     return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
 
 
-class QuietMoments(eqx.Module):
+class QuietMoments(Module):
     """The law of the moments of N i.i.d. uniform tokens, m_k = Z_k/√N with E|Z_k|² = 1, for modes 1..``noisy``; then
     zeros up to ``modes``. A law for ``ensemble``; N may be any number, since no token is drawn.
     """
@@ -115,7 +116,7 @@ class QuietMoments(eqx.Module):
         return jnp.concatenate([total, normals, jnp.zeros((self.modes - self.noisy, 2), normals.dtype)])
 
 
-class QuietTokens(eqx.Module):
+class QuietTokens(Module):
     """n quantile points of a density drawn from ``law``: a law of tokens for ``ensemble``."""
 
     law: QuietMoments

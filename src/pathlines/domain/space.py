@@ -12,9 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
+from pathlines.foundation.module import Module
 
 
-class Domain(eqx.Module):
+class Domain(Module):
     """Points are rows of an ``(n, d)`` array; ``dim`` is always the ambient dimension d."""
 
     dim: eqx.AbstractVar[int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,14 @@ def finite_number(
     name: str, value: Any, low: float = -np.inf, high: float = np.inf, *, open_low: bool = False
 ) -> float:
     """Return ``value`` as a finite float in ``[low, high]`` (``(low, high]`` when ``open_low``)."""
-    sign = ">" if open_low else "≥"
-    limits = [f"{sign} {low:g}"] if np.isfinite(low) else []
-    limits += [f"≤ {high:g}"] if np.isfinite(high) else []
-    must = "be a finite number" + (" " + " and ".join(limits) if limits else "")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        number = np.nan
-    ok = bool(np.isfinite(number)) and low <= number <= high and not (open_low and number == low)
-    require(ok, name, must, value)
+        number = math.nan
+    if not (math.isfinite(number) and low <= number <= high) or (open_low and number == low):
+        limits = [f"{'>' if open_low else '≥'} {low:g}"] if math.isfinite(low) else []
+        limits += [f"≤ {high:g}"] if math.isfinite(high) else []
+        require(False, name, "be a finite number" + (" " + " and ".join(limits) if limits else ""), value)
     return number
 
 
@@ -87,7 +86,8 @@ def finite_array(name: str, value: Any, shape: tuple[int | str, ...] | None = No
         wanted = "(" + ", ".join(str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
         if not fits:
             raise ArgumentError(f"Argument `{name}` must have shape {wanted}, but has shape {array.shape}.")
-    bad = int(np.size(array) - np.isfinite(array).sum())
-    if bad:
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = int(np.size(array) - finite.sum())
         raise ArgumentError(f"Argument `{name}` must be finite, but has {bad} NaN or infinite of {array.size} entries.")
     return array

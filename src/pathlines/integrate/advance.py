@@ -81,13 +81,13 @@ def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
 
 def constant(x: Any, dtype: Any) -> Any:
     """An array of NumPy's: handed to a compiled program it costs a tenth of one that was made on the device."""
-    return np.asarray(x, jnp.result_type(dtype))
+    return np.asarray(x, dtype)
 
 
 def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
     """A carry at the start of a run; a step h ≤ 0 asks ``advance`` to find one."""
     dtype = jnp.result_type(*jax.tree.leaves(state))
-    zero, count = constant(0, dtype), constant(0, int)
+    zero, count = constant(0, dtype), constant(0, jnp.result_type(int))
     integrals = (zero,) * (len(program.accumulate) + program.power)
     slope = (jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), state), integrals)
     return Carry(constant(t, dtype), state, integrals, slope, constant(h, dtype), count, count, zero, zero, count)
@@ -106,7 +106,8 @@ def advance(
 ) -> tuple[Carry, Array, tuple[Array, ...]]:
     """Step to each of ``times`` exactly and record there: (carry, which times were reached, records).
 
-    Recorded values are solver states, never interpolants, so they have the full order of the method.
+    Recorded values are solver states, never interpolants, so they have the full order of the method. At times that are
+    not reached (NaN is a time that never is) nothing is looked at, and records are zero.
     """
     field = field_of(program, model, start, controls.end)
     begun = carry.accepted + carry.rejected
@@ -126,9 +127,13 @@ def advance(
         c = jax.lax.while_loop(
             lambda c: unfinished(c, target), lambda c: step(program, model, field, c, target, controls), c
         )
-        snapshot = Snapshot(model, c.state, c.t, start)
-        return c, (c.t >= target, (*(o(snapshot) for o in program.record), *c.integrals))
+        reached = c.t >= target
+        return c, (reached, (*jax.lax.cond(reached, look, lambda c: nothing, c), *c.integrals))
 
+    def look(c: Carry) -> tuple[Array, ...]:
+        return tuple(o(Snapshot(model, c.state, c.t, start)) for o in program.record)
+
+    nothing = jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), jax.eval_shape(look, carry))
     carry, (reached, records) = jax.lax.scan(to, carry, times)
     return carry, reached, records
 

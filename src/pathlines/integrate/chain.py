@@ -16,6 +16,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from pathlines.domain.draws import folded
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.integrate.flow import Recorded, cast
 from pathlines.integrate.forms import Form
@@ -28,7 +29,7 @@ COLLAPSED = 1e-12
 """Runs count as collapsed once 1 - <x_i, x_j> is below this for every pair."""
 
 
-class _Start(eqx.Module):
+class _Start(Module):
     """The law of a start that is not random."""
 
     state: Any
@@ -37,7 +38,7 @@ class _Start(eqx.Module):
         return self.state
 
 
-class _Plan(eqx.Module):
+class _Plan(Module):
     """What all runs of a chain share; ``counts`` are the layers after each record, so that depths share a program."""
 
     model: Model

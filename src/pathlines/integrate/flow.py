@@ -160,7 +160,7 @@ def cast(model: Model, dtype: Any) -> Model:
 
 
 @cache
-def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], str]) -> bool:
+def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], np.dtype]) -> bool:
     """Whether models of that structure have an energy; asked once, because tracing costs more than a small run."""
     model = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*s) for s in shapes])
     start, t = jax.ShapeDtypeStruct(*tokens), jax.ShapeDtypeStruct((), tokens[1])
@@ -169,8 +169,8 @@ def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], str
 
 def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: tuple, adaptive: bool) -> Program:
     leaves, structure = jax.tree.flatten(model)
-    shapes = tuple((jnp.shape(leaf), jnp.result_type(leaf).name) for leaf in leaves)
-    power = _has_power(structure, shapes, (tokens.shape, tokens.dtype.name))
+    shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
+    power = _has_power(structure, shapes, (tokens.shape, tokens.dtype))
     return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
 
 

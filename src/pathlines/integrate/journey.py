@@ -39,11 +39,6 @@ def _energy_deficit(snapshot: Snapshot) -> Any:
 
 
 @eqx.filter_jit
-def _look(record: tuple[Observable, ...], snapshot: Snapshot) -> tuple[Array, ...]:
-    return tuple(o(snapshot) for o in record)
-
-
-@eqx.filter_jit
 def _look_at_all(
     record: tuple[Observable, ...], model: Model, states: Any, times: Array, start: Any
 ) -> tuple[Array, ...]:
@@ -65,7 +60,10 @@ ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(
 
 
 class Journey:
-    """Moves one posed problem through its recorded times; all of its state is in ``carry`` and ``rows``."""
+    """Moves one posed problem through its recorded times; all of its state is in ``carry`` and ``rows``.
+
+    An energy is compared with that of the start, so time 0 is recorded ``before`` the others where there is one.
+    """
 
     def __init__(
         self,
@@ -78,10 +76,12 @@ class Journey:
         hand_over: bool,
     ) -> None:
         watch = hand_over and not any(o.needs_tokens for o in (*program.record, *program.accumulate))
-        self.posed, self.program, self.grid = posed, replace(program, watch=watch), grid
+        self.before = int(program.power and grid[0] > 0)
+        self.grid = np.append(0.0, grid) if self.before else grid
+        self.posed, self.program = posed, replace(program, watch=watch)
         self.tolerances, self.max_steps, self.hand_over = tolerances, max_steps, hand_over
         self.model: Model = posed.model
-        self.begin = self.start = posed.model.initial(posed.tokens)
+        self.start = posed.model.initial(posed.tokens)
         self.forms: list[Form] = [posed.form]
         self.carry: Carry = fresh_carry(program, self.start, 0.0, h)
         self.rows: list[tuple[np.ndarray, ...]] = []
@@ -95,8 +95,8 @@ class Journey:
         if limit <= 0 and not self.consider_handover(True):
             return f"stopped at t = 0: {why}"
         try:
-            for targets, end in self._pieces(limit):
-                problem = self._through(targets, end, report)
+            for inside, end in self._pieces(limit):
+                problem = self._through(inside, end, report)
                 if problem is not None:
                     return problem
                 self.fresh = True
@@ -108,19 +108,16 @@ class Journey:
         return "completed"
 
     def _pieces(self, limit: float) -> list[tuple[np.ndarray, float]]:
-        """Times to reach, split where the drift jumps and at the horizon; each piece ends on its boundary."""
+        """Recorded times, split where the drift jumps and at the horizon; each piece goes on to its end."""
         last = float(self.grid[-1])
         ends = sorted({b for b in (*self.model.breakpoints, limit) if 0 < b < last} | {last})
-        pieces = []
-        for low, high in zip([-1.0, *ends[:-1]], ends, strict=True):
-            inside = self.grid[(self.grid > low) & (self.grid <= high)]
-            pieces.append((np.union1d(inside, [high]), high))
-        return pieces
+        cuts = [0, *np.searchsorted(self.grid, ends, side="right").tolist()]
+        return [(self.grid[a:b], end) for a, b, end in zip(cuts, cuts[1:], ends)]
 
-    def _through(self, targets: np.ndarray, end: float, report: Callable[[Journey], None]) -> str | None:
+    def _through(self, inside: np.ndarray, end: float, report: Callable[[Journey], None]) -> str | None:
         if float(self.carry.t) >= end and self.rows:
             return None
-        wanted = np.isin(targets, self.grid)
+        targets = inside if end in inside[-1:] else np.append(inside, end)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
         asked_between = self.hand_over and _asks_between_blocks(self.model)
         size = BLOCKS[0] if len(targets) <= BLOCKS[0] or asked_between else BLOCKS[1]
@@ -128,9 +125,9 @@ class Journey:
             if not self.consider_handover(False):
                 self.watching = self.watching and not _ripe(self.model, self.carry.state)
             block = targets[at : at + size]
-            reached, records = self._advance(np.pad(block, (0, size - len(block)), mode="edge"), end)
-            done = int(np.sum(reached[: len(block)]))
-            self.rows += [tuple(r[i] for r in records) for i in range(done) if wanted[at + i]]
+            reached, records = self._advance(block, size, end)
+            done = int(np.count_nonzero(reached[: len(block)]))
+            self.rows += [tuple(r[i] for r in records) for i in range(min(done, len(inside) - at))]
             at += done
             report(self)
             problem = self._problem()
@@ -138,19 +135,20 @@ class Journey:
                 return problem
         return None
 
-    def _advance(self, times: np.ndarray, end: float) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        dtype = self.carry.t.dtype
+    def _advance(self, block: np.ndarray, size: int, end: float) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Through a block of times, filled up to ``size`` because each length is a program of its own."""
         if self.model.has_flow_map:
-            return self._exactly(times)
+            return self._exactly(np.pad(block, (0, size - len(block)), mode="edge"))
+        dtype, rest = self.carry.t.dtype, np.full(size - len(block), np.nan)
         rtol, atol = self.tolerances
         if atol is None:
             atol = 0.0 if self.model.settles_relatively else rtol
-        rate, floor, last = (constant(x, dtype) for x in (rtol, atol, end))
+        rate, floor, last, times = (constant(x, dtype) for x in (rtol, atol, end, np.append(block, rest)))
         flags = (constant(self.fresh, bool), constant(self.watching, bool))
-        controls = Controls(rate, floor, last, constant(self._budget(), int), *flags)
-        self.carry, reached, records = compiled_advance(
-            self.program, self.model, self.start, self.carry, constant(times, dtype), controls
-        )
+        controls = Controls(rate, floor, last, constant(self._budget(), self.carry.accepted.dtype), *flags)
+        carry, reached, records = compiled_advance(self.program, self.model, self.start, self.carry, times, controls)
+        numbers = jax.tree.map(np.asarray, carry._replace(state=None, slope=None))
+        self.carry = numbers._replace(state=carry.state, slope=carry.slope)
         self.fresh = False
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
 
@@ -171,7 +169,7 @@ class Journey:
     def _budget(self) -> int:
         leaf = max(jax.tree.leaves(self.carry.state), key=lambda x: x.size)
         work = float(leaf.shape[0]) ** 2 * (leaf.shape[1] if leaf.ndim > 1 else 8) * 10
-        left = self.max_steps - int(self.carry.accepted + self.carry.rejected)
+        left = self.max_steps - int(self.carry.accepted) - int(self.carry.rejected)
         return max(1, min(left, int(PAIRS_A_CALL / work) + 8))
 
     def _problem(self) -> str | None:
@@ -180,7 +178,7 @@ class Journey:
             return f"stalled at t = {t:.6g}: the step size fell below rounding"
         if status == DIVERGED:
             return f"diverged at t = {t:.6g}: the velocity is no longer finite or {self.model.beyond}"
-        if int(self.carry.accepted + self.carry.rejected) >= self.max_steps:
+        if int(self.carry.accepted) + int(self.carry.rejected) >= self.max_steps:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
 
@@ -207,25 +205,23 @@ class Journey:
 
     def dataset(self) -> xr.Dataset:
         """The rows as labelled arrays over the times that were reached."""
-        count = len(self.rows)
+        before, times = self.before, self.grid[self.before : len(self.rows)]
         names = [o.name for o in self.program.record] + [f"integral_{o.name}" for o in self.program.accumulate]
-        columns = [np.stack(c) for c in zip(*self.rows, strict=True)] if count else []
+        columns = [np.stack(c) for c in zip(*self.rows, strict=True)] if len(times) else []
         variables = {}
         for name, observable, column in zip(names, (*self.program.record, *self.program.accumulate), columns):
             if name == "tokens" and self.posed.lift is not None:
                 column = np.asarray(self.posed.lift(jnp.asarray(column)))
             dims = ("time", *(observable.dims if not name.startswith("integral_") else ()))
-            variables[name] = (dims, column, observable.attributes)
-        if self.program.power and count:
-            _, energy, _ = variables.pop(ENERGY_DEFICIT.name)
+            variables[name] = (dims, column[before:], observable.attributes)
+        if self.program.power and columns:
+            energy, work = columns[len(self.program.record) - 1], columns[-1]
+            del variables[ENERGY_DEFICIT.name]
             attributes = {"long_name": "dissipation residual over E_max", "symbol": "ΔE - ∫D"}
-            variables["dissipation_residual"] = (("time",), self._residual(energy, columns[-1]), attributes)
-        times = ("time", self.grid[:count], {"long_name": "depth-time", "symbol": "t"})
-        return xr.Dataset(variables, coords={"time": times})
+            variables["dissipation_residual"] = (("time",), self._residual(energy, work)[before:], attributes)
+        return xr.Dataset(variables, {"time": ("time", times, {"long_name": "depth-time", "symbol": "t"})})
 
     def _residual(self, energy: np.ndarray, work: np.ndarray) -> np.ndarray:
         """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
-        model, begin = self.posed.model, self.begin
-        (start,) = _look((ENERGY_DEFICIT,), Snapshot(model, begin, constant(0, self.carry.t.dtype), begin))
         beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
-        return (energy - float(start) - work) * (2 * beta if beta > 0 else 2.0)
+        return (energy - energy[0] - work) * (2 * beta if beta > 0 else 2.0)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, positive_integer
+from pathlines.foundation.module import Module
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Controls, Program, advance, fresh_carry
 from pathlines.integrate.flow import chosen_method
@@ -27,7 +28,7 @@ LANE_WORK = 1 << 15
 """Pairs × width a lane group holds: enough to fill vector units, small enough to stay in cache."""
 
 
-class Lanes(eqx.Module):
+class Lanes(Module):
     """What all runs of a batch share."""
 
     program: Program = eqx.field(static=True)

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import msgspec
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
 from pathlines.kernels.choice import Choice
@@ -25,7 +25,7 @@ MANY_TOKENS = 512
 """Beyond it n × n numbers a record cost more than the steps between them."""
 
 
-class Model(eqx.Module):
+class Model(Module):
     """dX/dt = drift(X, t), on a state X that is a pytree of arrays (for most models, the ``(n, d)`` tokens).
 
     Subclasses are final. What a model does not have (a drift, a layer map, an energy) it does not override: a chain of
@@ -213,7 +213,7 @@ class PathModel(Model):
         return False
 
 
-class Snapshot(eqx.Module):
+class Snapshot(Module):
     """What an observable sees: one state of one model at one time, and the start of the run."""
 
     model: Model

@@ -6,7 +6,6 @@ import inspect
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float
 from pathlines.domain import Euclidean
 from pathlines.domain.jacobi import orthogonal_rows
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array, finite_number, require
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.weights.heads import check_heads, stacked
@@ -24,7 +24,7 @@ Factor = Float[Array, "d r"]
 Scalar = Float[Array, ""]
 
 
-class Cloud(eqx.Module):
+class Cloud(Module):
     """N(α, LLᵀ): a mean and a factor with r columns, so that Σ is positive semidefinite of rank ≤ r by construction."""
 
     mean: Vector

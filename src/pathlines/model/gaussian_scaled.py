@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.domain.jacobi import orthogonal_rows
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import Model
 from pathlines.model.gaussian_closure import Cloud, Factor, GaussianClosure
@@ -26,7 +27,7 @@ SEEN = 1e-9
 """Axes of Y shorter than this are rounding."""
 
 
-class Scaled(eqx.Module):
+class Scaled(Module):
     """L = √ρ Y with |Y| = 1, and the elapsed time in units of its first scale."""
 
     shape: Factor

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import Softmax
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import require
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description
 from pathlines.model.random_transformer import LimitOfChain, RandomTransformer
@@ -26,7 +27,7 @@ WEIGHTS_AT_A_TIME = 1 << 22
 Tokens = Float[Array, "n d"]
 
 
-class HomogenizedDrift(eqx.Module):
+class HomogenizedDrift(Module):
     """D_i = b_i - (η/2)(∇_b b)_i - η⟨x_i, b_ρ⟩ b_i - (η/H) E[⟨x_i, ξ_i⟩ P_i ξ_i],  b_i = P_i b_ρ(x_i).
 
     The drift whose flow has, after time η, the mean of one layer of ``chain`` up to η³. B_θ(z) = V m_A(z), b_ρ = E_θ

@@ -11,11 +11,12 @@ from jaxtyping import Array, Float, Int
 
 from pathlines.attention import Attention
 from pathlines.foundation.errors import ArgumentError, FormError, finite_array, require
+from pathlines.foundation.module import Module
 
 PREFIXES = ("sum", "mean")
 
 
-class Mask(eqx.Module):
+class Mask(Module):
     """Token i sees the tokens j with s_j ≤ s_i, positions s_1 ≤ … ≤ s_n; itself included.
 
     How Smooth Is Attention?, arXiv:2312.14820; A Unified Perspective on the Dynamics of Deep Transformers,

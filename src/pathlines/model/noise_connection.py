@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pathlines.foundation.module import Module
 from pathlines.model.homogenized_drift import HomogenizedDrift, Tokens, tangent
 from pathlines.weights.frozen import FrozenHeads
 from pathlines.weights.gaussian import GaussianHeads
 
 
-class NoiseConnection(eqx.Module):
+class NoiseConnection(Module):
     """E[∇_G G]_i = P_i E[D ξ_i(X)[G]] - E[⟨x_i, ξ_i⟩ P_i ξ_i],  G = P ξ  (arXiv:2604.01978; derived).
 
     The derivative of b_ρ drops out because E G = 0. Noise of the values, V = V̄ + σ_V N, adds (N averaged exactly)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array
+from pathlines.foundation.module import Module
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
@@ -22,7 +23,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-class Perceptron(eqx.Module):
+class Perceptron(Module):
     """x ↦ W σ(B x + b): outer W (d, m), inner B (m, d), bias b (m,)."""
 
     outer: Float[Array, "d m"]

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from pathlines.architecture import Architecture, Deviations
 from pathlines.domain.draws import Draws
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description
 from pathlines.model.perceptron import ACTIVATIONS
@@ -23,7 +24,7 @@ _SIZES = ("norm_gain", "norm_epsilon", "embedding_scale", "skip", "attention_res
 _NAMES = (*_SIZES, *Deviations.__struct_fields__)
 
 
-class Stream(eqx.Module):
+class Stream(Module):
     """Hidden states and, where one layer serves every depth, two numbers from which its weights are drawn."""
 
     hidden: Hidden

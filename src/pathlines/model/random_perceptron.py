@@ -15,6 +15,7 @@ from pathlines.domain import Sphere
 from pathlines.domain.draws import Draws
 from pathlines.domain.span import cholesky, reduced
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer
+from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.perceptron import ACTIVATIONS
@@ -36,7 +37,7 @@ KERNELS: dict[str, Kernel] = {
 """κ(ρ) = E[φ(z)φ(z')] for normal z, z' of variance s = σ_w² and correlation ρ."""
 
 
-class PerceptronNoise(eqx.Module):
+class PerceptronNoise(Module):
     """W_2 φ(W_1 √d x_i) with fresh Gaussian W_1, W_2: given the features, Gaussian with covariance C Cᵀ ⊗ I/d.
 
     W_1 (w × d) gives pre-activations of variance σ_w², W_2 (d × w) has entries of variance 1/(wd), so that the output

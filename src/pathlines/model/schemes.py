@@ -9,12 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import finite_number
+from pathlines.foundation.module import Module
 from pathlines.foundation.registry import Registry
 
 Column = Float[Array, "n 1"]
 
 
-class Scheme(eqx.Module):
+class Scheme(Module):
     """Token x_j = r_j θ_j: dθ_j/dt = P_{θ_j} A_j / s_j, dr_j/dt = growth, with h_j = <θ_j, A_j> and m_j = |A_j|."""
 
     @abstractmethod

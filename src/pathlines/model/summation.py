@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
+from pathlines.foundation.module import Module
 from pathlines.kernels.spectral import spectral_attend
 from pathlines.weights import Fixed, Identity, Weights
 
 
-class Reduction(eqx.Module):
+class Reduction(Module):
     """Q^T K = c R with R orthogonal: <Qx, Kx'> = c<x, Rx'>, so Σ_j a_ij V x_j = V R^T Σ_j a_ij (R x_j).
 
     ``alignment`` λ is the smallest <x, Rx> of unit vectors, the smallest eigenvalue of (R + R^T)/2: a token of mass m_i
@@ -26,10 +27,13 @@ class Reduction(eqx.Module):
     value: Float[Array, "d d"] | None
 
 
+NO_REDUCTION = Reduction(1.0, 1.0, None, None)
+
+
 def reduction_of(weights: Weights) -> Reduction | None:
     """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
     if isinstance(weights, Identity):
-        return Reduction(1.0, 1.0, None, None)
+        return NO_REDUCTION
     if not isinstance(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
         return None
     value = np.asarray(weights.value[0])
@@ -50,7 +54,7 @@ def lightest(n: int, multiplicities: Array | None) -> float:
     return float(masses[masses > 0].min() / masses.sum())
 
 
-class SpectralSum(eqx.Module):
+class SpectralSum(Module):
     """Sums over all tokens by harmonics up to the degree that keeps the kernel to ``tolerance`` for scores up to β."""
 
     reduction: Reduction

@@ -11,10 +11,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from pathlines.domain.draws import Draws
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.module import Module
 from pathlines.model.random_architecture import RandomArchitecture, Stream
 
 
-class TokenEmbedding(eqx.Module):
+class TokenEmbedding(Module):
     """h_i = norm(c E[id_i] + P_i + T_0) with Gaussian E, P, T: rows of E are shared by equal ids, T_0 by all tokens.
 
     What the architecture does not have (norm, positions, types, scale c) is left out; a smaller ``embedding_width`` is

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.linalg import eigh_tridiagonal
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
+from pathlines.foundation.module import Module
 from pathlines.kernels.spectral.bessel import harmonics
 
 QUIET_DEGREES = 12
@@ -84,7 +85,7 @@ def zonal_start(moments: Mapping[int, float], n: int, d: int) -> Float[Array, "n
     return jnp.asarray(np.stack([nodes, weights * density], axis=-1))
 
 
-class QuietZonal(eqx.Module):
+class QuietZonal(Module):
     """The zonal part of N i.i.d. uniform tokens: m_k = Z_k/√(N · N(d, k)), Z_k real normals, k = 1..``noisy``.
 
     A law for ``ensemble`` on n Gauss nodes; rows (s_j, mass_j).

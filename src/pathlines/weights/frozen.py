@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from scipy.special import gammaincinv, ndtri
 
 from pathlines.foundation.errors import FormError, positive_integer, require
+from pathlines.foundation.module import Module
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.law import HeadLaw
 
@@ -19,7 +20,7 @@ BLOCKS = 8
 """Independent scramblings of the quasi-random points: their spread is the error of the average."""
 
 
-class FrozenHeads(eqx.Module):
+class FrozenHeads(Module):
     """Σ_a p_a δ_(V_a, A_a, q_a): score ⟨A_a z + q_a, x_k⟩ of the query z with key x_k, value V_a x_k.
 
     Exact (``blocks`` = 0) for laws with atoms, where q = 0, and when V̄ = 0 or A is fixed. For other Gaussian heads

@@ -12,11 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.foundation.errors import finite_array
+from pathlines.foundation.module import Module
 from pathlines.foundation.registry import Registry
 from pathlines.weights.heads import Heads
 
 
-class Atoms(eqx.Module):
+class Atoms(Module):
     """A law that is a finite sum Σ_a p_a δ_(V_a, A_a): every expectation over ρ_* is exact."""
 
     probabilities: Float[Array, " a"]
@@ -24,7 +25,7 @@ class Atoms(eqx.Module):
     scores: Float[Array, "a d d"]
 
 
-class HeadLaw(eqx.Module):
+class HeadLaw(Module):
     """ρ_* on pairs (V, A) of d × d matrices: scores x_kᵀ A x_i with query i, values V x_k (arXiv:2604.01978)."""
 
     d: eqx.AbstractVar[int]

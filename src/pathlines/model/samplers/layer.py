@@ -14,12 +14,13 @@ from pathlines.attention import Softmax
 from pathlines.domain.chi import bartlett_counts, bartlett_from
 from pathlines.domain.draws import Draws
 from pathlines.domain.span import reduced
+from pathlines.foundation.module import Module
 from pathlines.kernels import attend
 from pathlines.model.samplers.choice import ENTRY, MULTIPLY, NORMAL
 from pathlines.weights.gaussian import GaussianHeads
 
 
-class GaussianLayer(eqx.Module):
+class GaussianLayer(Module):
     """One layer with Gaussian heads in terms of a factor F (n × r) of the Gram matrix, K = F Fᵀ (arXiv:2604.01978).
 
     Scores: W'ᵀ x and Wᵀ x are Gaussian with covariance K, so the logits are β σ_A² F (G Tᵀ) Fᵀ with G an r × r normal
