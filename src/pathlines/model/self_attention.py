@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -15,7 +15,7 @@ from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
-from pathlines.kernels import attend, attention_weights
+from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
 from pathlines.model.energy import over_value, pair_energy
@@ -121,7 +121,7 @@ class SelfAttention(Model):
 
     def domain(self, d: int) -> Domain:
         """The space the tokens live in."""
-        return Sphere(d) if self.space == "sphere" else Euclidean(d)
+        return _domain(self.space, d)
 
     def check(self, tokens: Any) -> None:
         """Tokens of the domain, with the width of the weights and one multiplicity each."""
@@ -171,24 +171,22 @@ class SelfAttention(Model):
             out, log_scale = self.fast.attend(self.attention, x, self.beta, masses)
             out = self.weights.value_sign * out
         elif heads is None:
-            out, log_scale = self._summed(x, x, x, masses)
+            out, log_scale = self._summed(x, masses)
             out = self.weights.value_sign * out
         else:
-            query, key, value = heads.applied(x)
-            axes = (0 if heads.query is not None else None, 0 if heads.key is not None else None, 0)
-            one = lambda q, k, v: self._summed(q, k, v, masses)  # noqa: E731
-            outs, scales = jax.vmap(one, in_axes=axes)(query, key, value)
-            out, log_scale = jnp.sum(outs, axis=0), scales[0]
+            heard, mask = masses[: self.heard], self.mask
+            matrices = (heads.query, heads.key, heads.value)
+            outs, scales = attend_heads(self.attention, matrices, x, heard, mask.causal, beta=self.beta, last=mask.last)
+            out, log_scale = jnp.sum(mask.scaled(self.attention, outs, heard), axis=0), scales[0]
         if self.perceptron is not None:
             out = out + self.perceptron(x)
         return out, log_scale
 
-    def _summed(self, query: Array, key: Array, value: Array, masses: Array) -> tuple[Array, Array]:
-        key, value, masses = (rows[: self.heard] for rows in (key, value, masses))
-        out, log_scale = attend(
-            self.attention, query, key, value, masses, self.mask.causal, beta=self.beta, last=self.mask.last
-        )
-        return self.mask.scaled(self.attention, out, masses), log_scale
+    def _summed(self, x: Float[Array, "n d"], masses: Float[Array, " n"]) -> tuple[Array, Array]:
+        """Attention with Q = K = V = I."""
+        heard, masses, mask = x[: self.heard], masses[: self.heard], self.mask
+        out, log_scale = attend(self.attention, x, heard, heard, masses, mask.causal, beta=self.beta, last=mask.last)
+        return mask.scaled(self.attention, out, masses), log_scale
 
     def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """With the cheapest sums whose relative error is below ``relative``."""
@@ -278,12 +276,12 @@ class SelfAttention(Model):
         plain = self.identity == "identity"
         if not plain or state.shape[0] > LARGEST_GRAM or float(self.weights.value_sign) != 1:
             return None
-        unnormalised = isinstance(self.attention, Unnormalised)
-        shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
-        rate = np.exp(float(self.beta) - float(shift)) if unnormalised else 1.0
         rows = np.asarray(state)
         if np.max(np.sum((rows - rows[0]) ** 2, axis=-1)) > 2 * RIPE_DEFICIT:
             return None
+        unnormalised = isinstance(self.attention, Unnormalised)
+        shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
+        rate = np.exp(float(self.beta) - float(shift)) if unnormalised else 1.0
         deficits = self.deficits(state, jnp.asarray(t))
         largest = float(np.max(np.asarray(deficits)))
         if largest > RIPE_DEFICIT or largest * np.exp(-2 * rate * (until - t)) > 1e-16:
@@ -300,6 +298,11 @@ class SelfAttention(Model):
     def energy_identity(self) -> str:
         """The identity needs V = ±Q^T K symmetric, one head, no perceptron, no mask and an exponential kind."""
         return "holds" if self.identity in ("identity", "matched", "opposed") else self.identity
+
+
+@lru_cache(maxsize=256)
+def _domain(space: str, d: int) -> Domain:
+    return Sphere(d) if space == "sphere" else Euclidean(d)
 
 
 def _like(state: Array) -> tuple[int, Any]:

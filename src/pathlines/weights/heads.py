@@ -5,34 +5,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import ArgumentError, finite_array
+from pathlines.foundation.module import Module
 
 
-class Heads(eqx.Module):
+class Heads(Module):
     """H heads at one depth: scores <Q_h x_i, K_h x_j>, values V_h x_j. ``None`` stands for the identity."""
 
     query: Float[Array, "h p d"] | None
     key: Float[Array, "h p d"] | None
     value: Float[Array, "h d d"]
 
-    def applied(self, x: Float[Array, "n d"]) -> tuple[Array, Array, Array]:
-        """(Q_h x_i, K_h x_i, V_h x_i) for all heads, or x itself where there is no matrix.
 
-        One product with all matrices below each other: three small ones would be handed to other threads, which takes
-        longer than they do.
-        """
-        given = [m for m in (self.query, self.key, self.value) if m is not None]
-        cuts = np.cumsum([m.shape[1] for m in given])[:-1]
-        parts = iter(jnp.split(jnp.einsum("hpd,nd->hnp", jnp.concatenate(given, axis=1), x), cuts, axis=-1))
-        return tuple(x if m is None else next(parts) for m in (self.query, self.key, self.value))  # type: ignore
-
-
-class Weights(eqx.Module):
+class Weights(Module):
     """Heads as a function of depth-time t."""
 
     @abstractmethod

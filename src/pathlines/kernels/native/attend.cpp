@@ -2,11 +2,13 @@
 //
 // Softmax takes c_i = ln sum_j m_j exp(<q_i, k_j>), returned as a shift and the sum that is left (whoever does not need
 // its logarithm does not pay for it), unnormalised attention a given shift; causal rows see the keys up to their own
-// number. A softmax row that sees no mass is the sum of no keys at all: zero, with a partition function of zero. Cost
-// O(n m (p + d)) time and O(m (p + d)) memory for each system of the batch, on all cores.
+// number. A softmax row that sees no mass is the sum of no keys at all: zero, with a partition function of zero. Three
+// more arguments are matrices that the rows go through first. Cost O(n m (p + d)) time and O(m (p + d)) memory for each
+// system of the batch, on all cores.
 
 #include "attend_long.h"
 #include "attend_short.h"
+#include "matrices.h"
 
 namespace ffi = xla::ffi;
 
@@ -16,7 +18,9 @@ constexpr double kWorth = 3e5;  // exponentials (or as much work) that pay for w
 
 // Small systems: one after the other on each thread, with memory that is kept from one to the next.
 template <typename T>
-void alone(const Problem<T>& s) {
+void alone(const Problem<T>& given, const Matrices<T>& matrices) {
+  static thread_local std::vector<T> room;
+  const Problem<T> s = matrices.applied(given, room);
   static thread_local Packed<T> packed;
   static thread_local LogMasses<T> masses;
   static thread_local Scratch<T> scratch;
@@ -31,7 +35,9 @@ void alone(const Problem<T>& s) {
 
 // A large one: keys packed once, rows shared. Causal pieces grow with the row, so the last go first.
 template <typename T>
-void together(const Problem<T>& s, ffi::ThreadPool& pool) {
+void together(const Problem<T>& given, const Matrices<T>& matrices, ffi::ThreadPool& pool) {
+  static thread_local std::vector<T> room;
+  const Problem<T> s = matrices.applied(given, room);
   static thread_local Packed<T> packed_here;
   static thread_local LogMasses<T> masses_here;
   Packed<T>& packed = packed_here;
@@ -55,28 +61,38 @@ void together(const Problem<T>& s, ffi::ThreadPool& pool) {
 
 template <typename T, ffi::DataType D>
 ffi::Error attend(ffi::ThreadPool pool, bool softmax, bool causal, ffi::Buffer<D> q, ffi::Buffer<D> k, ffi::Buffer<D> v,
-                  ffi::Buffer<D> mass, ffi::Buffer<D> shift, ffi::ResultBuffer<D> out, ffi::ResultBuffer<D> top,
-                  ffi::ResultBuffer<D> norm) {
+                  ffi::Buffer<D> mass, ffi::Buffer<D> shift, ffi::RemainingArgs rest, ffi::ResultBuffer<D> out,
+                  ffi::ResultBuffer<D> top, ffi::ResultBuffer<D> norm) {
   const auto a = q.dimensions(), b = k.dimensions(), c = v.dimensions();
   const size_t rank = a.size();
-  const int64_t n = a[rank - 2], p = a[rank - 1], m = b[rank - 2], d = c[rank - 1];
+  const int64_t n = a[rank - 2], m = b[rank - 2], d = out->dimensions()[rank - 1];
+  Matrices<T> matrices;
+  matrices.width = a[rank - 1];
+  for (size_t i = 0; i < rest.size(); ++i) {
+    const auto matrix = rest.get<ffi::Buffer<D>>(i);
+    if (matrix.has_error()) return matrix.error();
+    matrices.data[i] = matrix->typed_data();
+    matrices.rows[i] = matrix->dimensions()[rank - 2];
+  }
+  const int64_t p = matrices.rows[0] > 0 ? matrices.rows[0] : matrices.rows[1] > 0 ? matrices.rows[1] : a[rank - 1];
   int64_t batch = 1;
   for (size_t i = 0; i + 2 < rank; ++i) batch *= a[i];
   auto problem = [&](int64_t i) {
-    return Problem<T>{q.typed_data() + i * n * p,   k.typed_data() + i * m * p,  v.typed_data() + i * m * d,
-                      mass.typed_data() + i * m,    shift.typed_data() + i,      out->typed_data() + i * n * d,
-                      top->typed_data() + i * n,    norm->typed_data() + i * n,  n, m, p, d, softmax, causal};
+    const T *x = q.typed_data() + i * n * a[rank - 1], *y = k.typed_data() + i * m * b[rank - 1];
+    return Problem<T>{x, y, v.typed_data() + i * m * c[rank - 1], mass.typed_data() + i * m, shift.typed_data() + i,
+                      out->typed_data() + i * n * d, top->typed_data() + i * n, norm->typed_data() + i * n,
+                      n, m, p, d, softmax, causal};
   };
   const double work = double(n) * double(m) * (1 + (p + d) / 12.0);
   if (batch * work < kWorth) {
-    for (int64_t i = 0; i < batch; ++i) alone<T>(problem(i));
+    for (int64_t i = 0; i < batch; ++i) alone<T>(problem(i), matrices.of(i));
   } else if (batch >= 2 * pool.num_threads() || work < kWorth) {
     const int64_t group = std::max<int64_t>(1, std::min<int64_t>(batch / (4 * pool.num_threads()), kWorth / work));
     share(pool, (batch + group - 1) / group, [&](int64_t g) {
-      for (int64_t i = g * group; i < std::min(batch, (g + 1) * group); ++i) alone<T>(problem(i));
+      for (int64_t i = g * group; i < std::min(batch, (g + 1) * group); ++i) alone<T>(problem(i), matrices.of(i));
     });
   } else {
-    for (int64_t i = 0; i < batch; ++i) together<T>(problem(i), pool);
+    for (int64_t i = 0; i < batch; ++i) together<T>(problem(i), matrices.of(i), pool);
   }
   return ffi::Error::Success();
 }
@@ -92,6 +108,7 @@ auto binding() {
       .template Arg<ffi::Buffer<D>>()
       .template Arg<ffi::Buffer<D>>()
       .template Arg<ffi::Buffer<D>>()
+      .RemainingArgs()
       .template Ret<ffi::Buffer<D>>()
       .template Ret<ffi::Buffer<D>>()
       .template Ret<ffi::Buffer<D>>();

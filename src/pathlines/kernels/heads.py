@@ -1,0 +1,55 @@
+"""Several heads (Q_h, K_h, V_h) among the same tokens."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from pathlines.attention import Attention
+from pathlines.kernels.dense import attend
+from pathlines.kernels.native import fused_heads, native_serves
+
+Stacks = tuple[Float[Array, "h p d"] | None, Float[Array, "h p d"] | None, Float[Array, "h d d"]]
+"""Q_h, K_h and V_h of all heads; ``None`` stands for the identity."""
+SHORT = 8
+"""Rows up to this width go through their matrices inside the native call, longer ones in a product of matrices."""
+
+
+def attend_heads(
+    attention: Attention,
+    matrices: Stacks,
+    x: Float[Array, "n d"],
+    masses: Float[Array, " m"],
+    causal: bool = False,
+    *,
+    beta: Float[Array, ""] | float = 1.0,
+    last: Int[Array, " n"] | None = None,
+) -> tuple[Float[Array, "h n d"], Float[Array, "h n"]]:
+    """``attend`` for each head with q_i = Q_h x_i, k_j = K_h x_j, v_j = V_h x_j; the first m tokens are heard."""
+    given = [m for m in matrices if m is not None]
+    axes = tuple(None if m is None else 0 for m in matrices)
+    heard = masses.shape[0]
+    short = max(x.shape[1], *(m.shape[1] for m in given)) <= SHORT
+    if short and last is None and attention.fused is not None and native_serves(jnp.result_type(x, *given)):
+
+        def fused(query: Array | None, key: Array | None, value: Array) -> tuple[Array, Array]:
+            rows = beta * x if query is None else x
+            scaled = None if query is None else beta * query
+            return fused_heads(attention, (scaled, key, value), rows, x[:heard], masses, causal)
+
+        return jax.vmap(fused, in_axes=axes)(*matrices)
+
+    def one(query: Array, key: Array, value: Array) -> tuple[Array, Array]:
+        return attend(attention, query, key[:heard], value[:heard], masses, causal, beta=beta, last=last)
+
+    return jax.vmap(one, in_axes=axes)(*_products(matrices, x))
+
+
+def _products(matrices: Stacks, x: Float[Array, "n d"]) -> tuple[Array, ...]:
+    """(Q_h x_i, K_h x_i, V_h x_i), or x itself where there is no matrix: one product with all of them."""
+    given = [m for m in matrices if m is not None]
+    cuts = np.cumsum([m.shape[1] for m in given])[:-1]
+    parts = iter(jnp.split(jnp.einsum("hpd,nd->hnp", jnp.concatenate(given, axis=1), x), cuts, axis=-1))
+    return tuple(x if m is None else next(parts) for m in matrices)
