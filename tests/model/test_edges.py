@@ -124,10 +124,12 @@ def test_sphere_observables_refuse_euclidean_tokens(name):
 
 
 def test_one_token():
-    names = ["mean_overlap", "u_mean", "p_clustered", "pair_histogram", "cluster_count"]
-    run = pl.flow(pl.SelfAttention(2.0), np.array([[1.0, 0.0, 0.0]]), times=[1.0], record=names)
+    names, token = ["u_mean", "p_clustered", "pair_histogram", "cluster_count"], np.array([[1.0, 0.0, 0.0]])
+    run = pl.flow(pl.SelfAttention(2.0), token, times=[1.0], record=names)
     assert all(np.all(np.isfinite(run[n].values)) for n in names)
     assert run["cluster_count"].values[-1] == 1
+    with pytest.raises(FormError, match="at least two tokens"):
+        pl.flow(pl.SelfAttention(2.0), token, times=[1.0], record="mean_overlap")
 
 
 def test_mode_mass_uses_eigenvectors_under_a_scheme_and_refuses_general_values():
