@@ -39,7 +39,7 @@ def written_out(kind, matrices, x, masses, causal):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("query, key", GIVEN)
-@pytest.mark.parametrize("d, heads", [(2, 1), (3, 2), (4, 1), (5, 3), (8, 2), (9, 2)])
+@pytest.mark.parametrize("d, heads", [(2, 1), (3, 2), (4, 1), (5, 3), (8, 2), (9, 2), (41, 2)])
 def test_heads_are_the_sums_written_out(d, heads, query, key, kind):
     """Scores are below 20 and sums have 37 terms: a thousand ε is more than rounding."""
     for causal, heard in ((False, N), (False, HEARD), (True, N)):
@@ -58,12 +58,28 @@ def test_queries_may_be_narrower_or_wider_than_tokens(p):
         np.testing.assert_allclose(ours, exact, rtol=0, atol=1000 * np.finfo(np.float32).eps * np.abs(exact).max())
 
 
-def test_batches_are_bitwise_the_single_systems():
-    matrices, x, masses = problem(3, 3, 2, True, True)
-    many = jnp.stack([x * c for c in np.linspace(0.5, 1.5, 50)])
-    one = lambda y: attend_heads(Softmax(), matrices, y, masses, beta=BETA)[0]  # noqa: E731
-    together = jax.vmap(one)(many)
-    assert all(bool(jnp.array_equal(together[i], one(many[i]))) for i in (0, 23, 49))
+@pytest.mark.parametrize("d", [3, 41])
+def test_batches_are_bitwise_the_single_systems(d):
+    """Tokens in a batch share their matrices, and matrices in a batch share their tokens."""
+    matrices, x, masses = problem(d, d, 2, True, True)
+    factors = jnp.linspace(0.5, 1.5, 20)
+    one = lambda y, m: attend_heads(Softmax(), m, y, masses, beta=BETA)[0]  # noqa: E731
+    tokens, turned = jax.vmap(jnp.multiply, (None, 0))(x, factors), jax.tree.map(lambda m: jnp.stack([m, -m]), matrices)
+    together = jax.vmap(jax.vmap(one, (None, 0)), (0, None))(tokens, turned)
+    for i, k in ((0, 1), (11, 0), (19, 1)):
+        assert jnp.array_equal(together[i, k], one(tokens[i], jax.tree.map(lambda m, k=k: m[k], turned)))
+
+
+@pytest.mark.parametrize("p", [23, 64])
+def test_large_systems_share_their_products(p):
+    """500 tokens are worth two threads; three products of 64 terms and a sum of 500 stay within a thousand ε."""
+    rng = np.random.default_rng(p)
+    x, masses = rng.standard_normal((500, 64)), np.full(500, 1 / 500)
+    query, key, value = (rng.standard_normal((1, rows, 64)) / 64 for rows in (p, p, 64))
+    found, _ = attend_heads(Softmax(), *jax.tree.map(jnp.asarray, ((query, key, value), x, masses)), beta=BETA)
+    weights = np.exp(BETA * (x @ query[0].T) @ (x @ key[0].T).T)
+    exact = weights @ (x @ value[0].T) / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(found[0], exact, rtol=0, atol=1000 * np.finfo(float).eps * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("d", [3, 9])

@@ -13,8 +13,8 @@ from pathlines.kernels.native import fused_heads, native_serves
 
 Stacks = tuple[Float[Array, "h p d"] | None, Float[Array, "h p d"] | None, Float[Array, "h d d"]]
 """Q_h, K_h and V_h of all heads; ``None`` stands for the identity."""
-SHORT = 8
-"""Rows up to this width go through their matrices inside the native call, longer ones in a product of matrices."""
+WIDEST = 512
+"""Rows up to this width go through their matrices inside the native call; wider matrices want their library."""
 
 
 def attend_heads(
@@ -31,8 +31,8 @@ def attend_heads(
     given = [m for m in matrices if m is not None]
     axes = tuple(None if m is None else 0 for m in matrices)
     heard = masses.shape[0]
-    short = max(x.shape[1], *(m.shape[1] for m in given)) <= SHORT
-    if short and last is None and attention.fused is not None and native_serves(jnp.result_type(x, *given)):
+    narrow = max(x.shape[1], *(m.shape[1] for m in given)) <= WIDEST
+    if narrow and last is None and attention.fused is not None and native_serves(jnp.result_type(x, *given)):
 
         def fused(query: Array | None, key: Array | None, value: Array) -> tuple[Array, Array]:
             rows = beta * x if query is None else x

@@ -6,8 +6,6 @@
 // more arguments are matrices that the rows go through first. Cost O(n m (p + d)) time and O(m (p + d)) memory for each
 // system of the batch, on all cores.
 
-#include "attend_long.h"
-#include "attend_short.h"
 #include "matrices.h"
 
 namespace ffi = xla::ffi;
@@ -20,7 +18,9 @@ constexpr double kWorth = 3e5;  // exponentials (or as much work) that pay for w
 template <typename T>
 void alone(const Problem<T>& given, const Matrices<T>& matrices) {
   static thread_local std::vector<T> room;
-  const Problem<T> s = matrices.applied(given, room);
+  const Problem<T> s = matrices.applied(given, room, [](int64_t count, const auto& work) {
+    for (int64_t i = 0; i < count; ++i) work(i);
+  });
   static thread_local Packed<T> packed;
   static thread_local LogMasses<T> masses;
   static thread_local Scratch<T> scratch;
@@ -37,7 +37,8 @@ void alone(const Problem<T>& given, const Matrices<T>& matrices) {
 template <typename T>
 void together(const Problem<T>& given, const Matrices<T>& matrices, ffi::ThreadPool& pool) {
   static thread_local std::vector<T> room;
-  const Problem<T> s = matrices.applied(given, room);
+  const Problem<T> s =
+      matrices.applied(given, room, [&](int64_t count, const auto& work) { share(pool, count, work); });
   static thread_local Packed<T> packed_here;
   static thread_local LogMasses<T> masses_here;
   Packed<T>& packed = packed_here;
@@ -59,40 +60,60 @@ void together(const Problem<T>& given, const Matrices<T>& matrices, ffi::ThreadP
   });
 }
 
+using Sizes = ffi::Span<const int64_t>;
+
+// Where system `i` of a batch begins in an array whose first sizes are those of the batch, or one where it is shared.
+int64_t begins(Sizes sizes, Sizes batch, size_t depth, int64_t i) {
+  int64_t stride = 1, at = 0;
+  for (size_t k = depth; k < sizes.size(); ++k) stride *= sizes[k];
+  for (size_t k = depth; k-- > 0; i /= batch[k], stride *= sizes[k])
+    if (sizes[k] > 1) at += i % batch[k] * stride;
+  return at;
+}
+
 template <typename T, ffi::DataType D>
 ffi::Error attend(ffi::ThreadPool pool, bool softmax, bool causal, ffi::Buffer<D> q, ffi::Buffer<D> k, ffi::Buffer<D> v,
                   ffi::Buffer<D> mass, ffi::Buffer<D> shift, ffi::RemainingArgs rest, ffi::ResultBuffer<D> out,
                   ffi::ResultBuffer<D> top, ffi::ResultBuffer<D> norm) {
-  const auto a = q.dimensions(), b = k.dimensions(), c = v.dimensions();
-  const size_t rank = a.size();
-  const int64_t n = a[rank - 2], m = b[rank - 2], d = out->dimensions()[rank - 1];
-  Matrices<T> matrices;
-  matrices.width = a[rank - 1];
+  const Sizes a = q.dimensions(), whole = out->dimensions();
+  const size_t depth = whole.size() - 2;
+  const int64_t n = whole[depth], m = k.dimensions()[depth], d = whole[depth + 1];
+  Matrices<T> shared;
+  Sizes sizes[3];
+  shared.width = a[depth + 1];
   for (size_t i = 0; i < rest.size(); ++i) {
     const auto matrix = rest.get<ffi::Buffer<D>>(i);
     if (matrix.has_error()) return matrix.error();
-    matrices.data[i] = matrix->typed_data();
-    matrices.rows[i] = matrix->dimensions()[rank - 2];
+    sizes[i] = matrix->dimensions();
+    shared.data[i] = matrix->typed_data();
+    shared.rows[i] = sizes[i][depth];
   }
-  const int64_t p = matrices.rows[0] > 0 ? matrices.rows[0] : matrices.rows[1] > 0 ? matrices.rows[1] : a[rank - 1];
+  const int64_t p = shared.rows[0] > 0 ? shared.rows[0] : shared.rows[1] > 0 ? shared.rows[1] : a[depth + 1];
   int64_t batch = 1;
-  for (size_t i = 0; i + 2 < rank; ++i) batch *= a[i];
+  for (size_t i = 0; i < depth; ++i) batch *= whole[i];
+  auto of = [&](const auto& buffer, int64_t i) {
+    return buffer.typed_data() + begins(buffer.dimensions(), whole, depth, i);
+  };
   auto problem = [&](int64_t i) {
-    const T *x = q.typed_data() + i * n * a[rank - 1], *y = k.typed_data() + i * m * b[rank - 1];
-    return Problem<T>{x, y, v.typed_data() + i * m * c[rank - 1], mass.typed_data() + i * m, shift.typed_data() + i,
+    return Problem<T>{of(q, i), of(k, i), of(v, i), of(mass, i), of(shift, i),
                       out->typed_data() + i * n * d, top->typed_data() + i * n, norm->typed_data() + i * n,
                       n, m, p, d, softmax, causal};
   };
+  auto matrices = [&](int64_t i) {
+    Matrices<T> own = shared;
+    for (size_t h = 0; h < rest.size(); ++h) own.data[h] += begins(sizes[h], whole, depth, i);
+    return own;
+  };
   const double work = double(n) * double(m) * (1 + (p + d) / 12.0);
   if (batch * work < kWorth) {
-    for (int64_t i = 0; i < batch; ++i) alone<T>(problem(i), matrices.of(i));
+    for (int64_t i = 0; i < batch; ++i) alone<T>(problem(i), matrices(i));
   } else if (batch >= 2 * pool.num_threads() || work < kWorth) {
     const int64_t group = std::max<int64_t>(1, std::min<int64_t>(batch / (4 * pool.num_threads()), kWorth / work));
     share(pool, (batch + group - 1) / group, [&](int64_t g) {
-      for (int64_t i = g * group; i < std::min(batch, (g + 1) * group); ++i) alone<T>(problem(i), matrices.of(i));
+      for (int64_t i = g * group; i < std::min(batch, (g + 1) * group); ++i) alone<T>(problem(i), matrices(i));
     });
   } else {
-    for (int64_t i = 0; i < batch; ++i) together<T>(problem(i), matrices.of(i), pool);
+    for (int64_t i = 0; i < batch; ++i) together<T>(problem(i), matrices(i), pool);
   }
   return ffi::Error::Success();
 }

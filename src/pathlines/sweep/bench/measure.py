@@ -12,10 +12,10 @@ import numpy as np
 
 from pathlines.sweep.bench.case import Case, reason_to_leave_out
 
-SAMPLE = 4e-3
-"""Seconds of one sample at least: shorter calls are repeated inside it."""
+SAMPLE = 50e-3
+"""Seconds of one sample at least, of repeated calls: after a rest the second core takes milliseconds to join in."""
 
-REST = 5e-3
+REST = 20e-3
 """Seconds between contenders: idle threads of the one before have stopped spinning by then."""
 
 SHORT = 50e-3
