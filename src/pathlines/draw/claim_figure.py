@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from pathlines.claim.base import Axes
 from pathlines.claim.evaluate import Check, Line, Outcome
@@ -15,6 +17,10 @@ from pathlines.draw.style import COLOURS, GRID, INK, MUTED, THEORY, house_style,
 
 MANY = 7
 LEGIBLE = 12
+TALL = 36
+"""Letters that fit beside a panel."""
+BESIDE = 4
+"""Curves above this number have their legend beside the panel."""
 
 
 def claim_figure(outcome: Outcome, axes: Axes) -> Figure:
@@ -24,7 +30,8 @@ def claim_figure(outcome: Outcome, axes: Axes) -> Figure:
             return _deviations(outcome.checks)
         panels = list(dict.fromkeys(line.panel for line in outcome.lines))
         columns = min(len(panels), 3)
-        figure, grid = new_figure(-(-len(panels) // columns), columns, width=4.6 if columns == 1 else 3.5, height=2.9)
+        width = 3.5 if columns > 1 else 6.2 if len(outcome.lines) > BESIDE else 4.6
+        figure, grid = new_figure(-(-len(panels) // columns), columns, width=width, height=2.9)
         for place, panel in zip(grid.flat, panels):
             _panel(place, [line for line in outcome.lines if line.panel == panel], axes, panel)
         for place in list(grid.flat)[len(panels) :]:
@@ -46,15 +53,27 @@ def _panel(place: Any, lines: list[Line], axes: Axes, title: str) -> None:
         theory_line(place, *_shown(line.x, line.y, axes), label, **style)
     place.set_xscale(axes.x_scale)
     place.set_yscale(axes.y_scale)
+    for axis, scale in ((place.xaxis, axes.x_scale), (place.yaxis, axes.y_scale)):
+        if scale == "log":
+            _spread_ticks(axis)
     place.set_xlabel(axes.x)
-    place.set_ylabel(axes.y)
+    place.set_ylabel(fill(axes.y, TALL))
     if title:
         place.set_title(title)
     handles, labels = place.get_legend_handles_labels()
     if labels:
-        outside = len(labels) > 4
+        outside = len(labels) > BESIDE
         where = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {"loc": "best"}
         place.legend(handles, labels, fontsize=7, **where)
+
+
+def _spread_ticks(axis: Any) -> None:
+    """Labels at 1, 2, 5 of each decade where an axis shows hardly more than one: all nine would run into each other."""
+    low, high = axis.get_view_interval()
+    if high < 30 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _shown(x: list[float], y: list[float], axes: Axes) -> tuple[np.ndarray, np.ndarray]:
