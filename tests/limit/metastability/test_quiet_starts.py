@@ -5,7 +5,8 @@ from scipy import special
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.linear_phase import mean_maxima
-from pathlines.limit.metastability.quiet_starts import _stepped, _velocity, maxima_of_starts
+from pathlines.limit.metastability.quiet_starts import _velocity, maxima_of_starts
+from pathlines.limit.runge_kutta import rk4_step
 
 
 @pytest.mark.parametrize("kind", ["sa", "usa"])
@@ -26,7 +27,7 @@ def test_a_small_bump_grows_at_its_rate():
     masses = (1 + 2e-6 * np.cos(4 * theta)) / 64
     g = special.ive(np.arange(40), 9.0)
     for _ in range(8):
-        theta = _stepped(theta, masses, g, 9.0, "sa", 0.25)
+        (theta,) = rk4_step(lambda x: (_velocity(x, masses, g, 9.0, "sa"),), (theta,), 0.25)
     size = (masses * np.exp(-4j * theta)).sum().real
     # RK4: (λ/4)⁵/120 a step, eight steps
     assert np.log(size / 1e-6) / 2 == pytest.approx(growth_rates(9.0, 2, 4)[-1], abs=3e-5)

@@ -23,6 +23,7 @@ import numpy as np
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.limit.gaussian.matrices import covariance, root, square
+from pathlines.limit.runge_kutta import rk4_step
 
 SOURCES = (UNIFIED,)
 
@@ -50,10 +51,7 @@ def response(A: Any, V: Any, nodes: Any, masses: Any, until: float, steps: int =
         return field, moved
 
     for _ in range(steps):
-        slopes = [rate(x, R)]
-        for fraction in (0.5, 0.5, 1.0):
-            slopes.append(rate(x + fraction * h * slopes[-1][0], R + fraction * h * slopes[-1][1]))
-        x, R = (old + h / 6 * (a + 2 * b + 2 * c + d) for old, a, b, c, d in zip((x, R), *slopes, strict=True))
+        x, R = rk4_step(rate, (x, R), h)
     return Response(x, R.reshape(len(R), *x.shape, len(x)))
 
 
@@ -109,14 +107,9 @@ def masked_draws(
         return (weights @ x) / weights.sum(axis=1, keepdims=True) @ value.T, copy @ push.T, moving + moving.T
 
     def one(start: np.ndarray) -> np.ndarray:
-        state = (start, start, sigma)
+        state: tuple[np.ndarray, ...] = (start, start, sigma)
         for _ in range(steps):
-            slopes = [rate(*state)]
-            for share in (0.5, 0.5, 1.0):
-                x, copy, cov = (old + share * h * new for old, new in zip(state, slopes[-1], strict=True))
-                slopes.append(rate(x, copy, cov))
-            x, copy, cov = (o + h / 6 * (a + 2 * b + 2 * c + d) for o, a, b, c, d in zip(state, *slopes, strict=True))
-            state = (x, copy, cov)
+            state = rk4_step(rate, state, h)
         return np.sum((state[0] - state[1]) ** 2, axis=1)
 
     starts = np.random.default_rng(seed).standard_normal((positive_integer("runs", runs), n, len(sigma))) @ root(sigma)

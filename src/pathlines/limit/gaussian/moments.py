@@ -133,6 +133,11 @@ def moments(
     return Moments(found.y[:d].T, found.y[d:].T.reshape(-1, d, d))
 
 
+def _pushed(heads: Sequence[Head], L: np.ndarray) -> np.ndarray:
+    """Σ_h C_h L(LᵀA_hL), the velocity of a factor under softmax attention."""
+    return sum((h.value @ L @ (L.T @ h.score @ L) for h in heads), np.zeros_like(L))
+
+
 def softmax_covariances(heads: Sequence[Head], start: Any, times: Any, rtol: float = 1e-12) -> np.ndarray:
     """Σ = LLᵀ at increasing ``times`` of a centred cloud under softmax attention: L' = Σ_h C_h L(LᵀA_hL) by LSODA.
 
@@ -142,8 +147,7 @@ def softmax_covariances(heads: Sequence[Head], start: Any, times: Any, rtol: flo
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
         L = y.reshape(begin.shape)
-        moved: np.ndarray = sum((h.value @ L @ (L.T @ h.score @ L) for h in heads), np.zeros_like(L))
-        return moved.ravel()
+        return _pushed(heads, L).ravel()
 
     found = solve_ivp(rate, (0.0, float(grid[-1])), begin.ravel(), "LSODA", t_eval=grid, rtol=rtol, atol=1e-2 * rtol)
     if found.status != 0:
@@ -162,7 +166,7 @@ def scaled_end(heads: Sequence[Head], start: Any, until: float = 1e5) -> tuple[f
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
         Y = y[:-1].reshape(begin.shape)
-        moved: np.ndarray = sum((h.value @ Y @ (Y.T @ h.score @ Y) for h in heads), np.zeros_like(Y))
+        moved = _pushed(heads, Y)
         share = np.sum(moved * Y) / np.sum(Y * Y)
         return np.append(moved - share * Y, 2 * share)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,7 +102,10 @@ def gram_layer(
     root = np.sqrt(before)
     old = root[:, None] * root * k
     if exact:
-        new = _mean_overlaps(old, old + power * s, dimension)
+        moved = old + power * s
+        size, share = np.sqrt(np.diag(moved)), before / np.diag(moved)
+        size = size[:, None] * size
+        new = mean_overlap(old / size, moved / size, share[:, None], share, dimension)
     else:
         lengths = np.sqrt(before + power * (1 - 1 / dimension) * np.diag(s))
         new = (old + power * (1 - (2 - k * k) / dimension) * s) / (lengths[:, None] * lengths)
@@ -110,13 +113,10 @@ def gram_layer(
     return GramLayer(new, before + power * np.diag(s))
 
 
-def _mean_overlaps(old: np.ndarray, moved: np.ndarray, d: float) -> np.ndarray:
-    """c + δ/d for products N = ``old`` and M = ``moved``."""
-    before, after = np.diag(old), np.diag(moved)
-    size = np.sqrt(after[:, None] * after)
-    c, part, share = moved / size, old / size, before / after
-    curved = 0.75 * (2 - (share**2)[:, None] - share**2) + 0.5 * (c**2 - part**2)
-    return c + ((share[:, None] + share) * part - 2 * c + c * curved) / d
+def mean_overlap(part: Any, c: Any, own: Any, other: Any, d: float) -> Any:
+    """c + δ/d, from N_ij/m = ``part``, M_ij/m = ``c`` and the shares N_ii/M_ii, N_jj/M_jj of the two tokens."""
+    curved = 0.75 * (2 - own**2 - other**2) + 0.5 * (c**2 - part**2)
+    return c + ((own + other) * part - 2 * c + c * curved) / d
 
 
 def gram_layers(

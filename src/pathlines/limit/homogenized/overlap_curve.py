@@ -27,6 +27,7 @@ from scipy.integrate import solve_ivp
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.arguments import one_of, real_array
+from pathlines.limit.homogenized.gram import mean_overlap
 from pathlines.limit.homogenized.participation import check_dimension, check_overlap
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table
 
@@ -150,10 +151,8 @@ def simplex_layer(
     own, pair = (float(v) for v in table.attended(gamma))
     if exact:
         after = power + a * own
-        moved, share = (power * gamma + a * pair) / after, power / after
-        part = share * gamma
-        bent = 2 * (share * part - moved) + moved * (1.5 * (1 - share**2) + 0.5 * (moved**2 - part**2))
-        return min(moved + bent / d, 1.0), after
+        share = power / after
+        return min(mean_overlap(share * gamma, (power * gamma + a * pair) / after, share, share, d), 1.0), after
     turned = 1 - (2 - gamma * gamma) / d
     moved = (power * gamma + a * pair * turned) / (power + a * own * (1 - 1 / d))
     return min(moved, 1.0), power + a * own

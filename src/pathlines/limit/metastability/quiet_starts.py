@@ -17,6 +17,7 @@ from scipy import special
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.limit.arguments import one_of, real_array
+from pathlines.limit.runge_kutta import rk4_step
 
 SOURCES = (METASTABLE_EMERGENCE,)
 STEPS = {"sa": 0.5, "usa": 1.0}
@@ -50,7 +51,7 @@ def maxima_of_starts(
     for time in clock:
         steps = int(np.ceil((time - now) / STEPS[kind]))
         for _ in range(steps):
-            theta = _stepped(theta, masses, g, beta, kind, (time - now) / steps)
+            (theta,) = rk4_step(lambda x: (_velocity(x, masses, g, beta, kind),), (theta,), (time - now) / steps)
         now = float(time)
         found.append(_maxima(theta, masses, g))
     return np.stack(found, axis=1)
@@ -85,14 +86,6 @@ def _velocity(theta: np.ndarray, masses: np.ndarray, g: np.ndarray, beta: float,
         slope = (slope + 1j * k * series[k][:, None]) * z
     pull = 2 * slope.real / beta
     return pull if kind == "usa" else pull / (g[0] + 2 * height.real)
-
-
-def _stepped(theta: np.ndarray, masses: np.ndarray, g: np.ndarray, beta: float, kind: str, step: float) -> np.ndarray:
-    field = lambda x: _velocity(x, masses, g, beta, kind)  # noqa: E731
-    one = field(theta)
-    two = field(theta + step / 2 * one)
-    three = field(theta + step / 2 * two)
-    return theta + step / 6 * (one + 2 * two + 2 * three + field(theta + step * three))
 
 
 def _maxima(theta: np.ndarray, masses: np.ndarray, g: np.ndarray) -> np.ndarray:
