@@ -1,8 +1,22 @@
 """Every claim, at quick size, has the verdict we stand behind."""
 
+import msgspec
+import numpy as np
 import pytest
 
-from pathlines.claim import CLAIMS, Evidence, absolute, at_least, at_most, evaluate, exactly, relative
+from pathlines.claim import (
+    CLAIMS,
+    Curve,
+    Evidence,
+    Outcome,
+    absolute,
+    at_least,
+    at_most,
+    evaluate,
+    exactly,
+    relative,
+    standard_errors,
+)
 from pathlines.claim.base import Claim
 from pathlines.foundation.papers import PERSPECTIVE
 
@@ -100,3 +114,29 @@ def test_standard_errors_on_top(tolerance, verdict):
 def test_exact_counts():
     assert evaluate(made(4, 4, exactly("count"))).verdict == "holds"
     assert evaluate(made(4, 3, exactly("count"))).verdict == "refuted"
+
+
+def test_undecided_quantities_are_inconclusive_with_what_to_change():
+    claim = made(2.0, 1.0, absolute(0.1, "r"))
+    late = msgspec.structs.replace(claim, simulate=lambda s: Evidence({"q": 2.0}, undecided={"q": "until=200"}))
+    outcome = evaluate(late)
+    assert (outcome.verdict, outcome.checks[0].reason) == ("inconclusive", "until=200")
+
+
+def test_samples_that_are_all_alike_refute_nothing():
+    assert evaluate(made(1.0, 1.1, standard_errors(4.0, "r"))).verdict == "inconclusive"
+    assert evaluate(made([1.0, 2.0], [1.0, 1.1], standard_errors(4.0, "r"), [0.0, 0.1])).verdict == "refuted"
+
+
+def test_outcomes_with_gaps_survive_the_store():
+    curve = Curve("gap", [0.0, 1.0], [np.nan, 1.0])
+    claim = msgspec.structs.replace(
+        made(1.0, 1.0, absolute(0.1, "r")), simulate=lambda s: Evidence({"q": np.nan}, curves=(curve,))
+    )
+    outcome = msgspec.msgpack.decode(msgspec.msgpack.encode(evaluate(claim)), type=Outcome)
+    assert outcome.verdict == "inconclusive"
+    assert np.isnan(outcome.lines[0].y[0])
+
+
+def test_outcome_carries_it():
+    assert evaluate(made(1.0, 1.0, absolute(0.1, "r"))).checks[0].notices == pytest.approx(0.1)

@@ -33,7 +33,9 @@ class Evidence(msgspec.Struct, frozen=True):
     """What a simulation or a theory says: numbers by name, their uncertainties, curves, certificates of the runs.
 
     From ``predict``, a value ``None`` means that nothing is known at this setting (the verdict is then inconclusive),
-    and ``source`` says where the numbers come from ("closed form", "reference value", ...).
+    and ``source`` says where the numbers come from ("closed form", "reference value", ...). ``undecided`` names
+    quantities whose known remainder (finite time, finite n, discretisation) is larger than their tolerance at this
+    setting, each with what to change: they are inconclusive, whatever was measured.
     """
 
     values: Numbers
@@ -41,6 +43,7 @@ class Evidence(msgspec.Struct, frozen=True):
     curves: tuple[Curve, ...] = ()
     runs: tuple[Run, ...] = ()
     source: str = "closed form"
+    undecided: Mapping[str, str] = {}
 
 
 class Axes(msgspec.Struct, frozen=True):
@@ -60,7 +63,8 @@ class Claim(msgspec.Struct, frozen=True):
 
     ``quick`` is the complete setting, ``full`` what changes at full size; ``simulate`` and ``predict`` share no code;
     ``within`` gives the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is
-    a claim expected to be *refuted*, with ``corrected_by`` naming the claim that holds instead.
+    a claim expected to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for
+    quantities that would not notice an error of 10 % at quick size or 3 % at full size, why not.
     """
 
     id: str
@@ -77,6 +81,12 @@ class Claim(msgspec.Struct, frozen=True):
     corrected_by: str = ""
     axes: Axes = NO_AXES
     note: str = ""
+    blind: dict[str, str] = {}
+
+    @property
+    def seeded(self) -> bool:
+        """Whether chance enters, through the setting ``seed``."""
+        return "seed" in self.quick
 
     def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The setting of that size with some entries changed; unknown names and other types are errors."""
@@ -103,6 +113,7 @@ def claim(
     corrected_by: str = "",
     axes: Axes = NO_AXES,
     note: str = "",
+    blind: dict[str, str] | None = None,
 ) -> Claim:
     """Make and register a claim."""
     if expected not in ("holds", "refuted", "inconclusive"):
@@ -122,6 +133,7 @@ def claim(
         corrected_by,
         axes,
         note,
+        blind or {},
     )
     return CLAIMS.register(id, entry)
 

@@ -12,13 +12,16 @@ import msgspec
 import numpy as np
 
 from pathlines.claim.base import Claim, Curve, Evidence, certificates_of
+from pathlines.claim.power import notices
 from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import PathlinesWarning
 from pathlines.integrate.run import Certificate, provenance
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One compared quantity; lists run over its entries."""
+    """One compared quantity; lists run over its entries. ``notices`` is the smallest relative error of the prediction,
+    in both directions, that would be refuted (None for bounds and zeros).
+    """
 
     quantity: str
     measured: Any
@@ -29,6 +32,7 @@ class Check(msgspec.Struct, frozen=True):
     kind: str
     reason: str
     verdict: str
+    notices: float | None = None
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -127,29 +131,35 @@ def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evide
     target = predicted.values[name]
     value = np.asarray(measured.values[name], float)
     if target is None:
-        return Check(
-            name,
-            _plain(value),
-            None,
-            None,
-            None,
-            None,
-            tolerance.kind,
-            "nothing is known at this setting",
-            "inconclusive",
-        )
+        unknown = "nothing is known at this setting"
+        return Check(name, _plain(value), None, None, None, None, tolerance.kind, unknown, "inconclusive")
     expected = np.broadcast_to(np.asarray(target, float), value.shape)
     spread = [
         np.broadcast_to(np.asarray(e.uncertainties.get(name, 0.0), float), value.shape) for e in (measured, predicted)
     ]
     uncertainty = np.hypot(*spread)
     error, allowed = tolerance.excess(value, expected, uncertainty)
-    if not (np.isfinite(value).all() and np.isfinite(expected).all()):
-        verdict = "inconclusive"
-    else:
-        verdict = "holds" if bool(np.all(error <= allowed)) else "refuted"
+    verdict, reason = _judged(tolerance, value, expected, error, allowed)
+    advice = {**predicted.undecided, **measured.undecided}.get(name)
+    if advice is not None:
+        verdict, reason = "inconclusive", advice
+    power = notices(tolerance, value, expected, uncertainty) if verdict == "holds" else None
     shown = [_plain(x) for x in (value, expected, uncertainty, error, allowed)]
-    return Check(name, shown[0], shown[1], shown[2], shown[3], shown[4], tolerance.kind, tolerance.reason, verdict)
+    return Check(name, shown[0], shown[1], shown[2], shown[3], shown[4], tolerance.kind, reason, verdict, power)
+
+
+def _judged(
+    tolerance: Tolerance, value: np.ndarray, expected: np.ndarray, error: np.ndarray, allowed: np.ndarray
+) -> tuple[str, str]:
+    """(verdict, reason): numbers that are not finite, or that have no standard error, decide nothing."""
+    if not (np.isfinite(value).all() and np.isfinite(expected).all()):
+        return "inconclusive", "a compared number is not finite"
+    beyond = ~(error <= allowed)
+    if not beyond.any():
+        return "holds", tolerance.reason
+    if tolerance.kind == "standard errors" and not np.any(beyond & (allowed > 0)):
+        return "inconclusive", "the samples are all alike, so they have no standard error: take more of them"
+    return "refuted", tolerance.reason
 
 
 def _severity(check: Check) -> tuple[float, int]:

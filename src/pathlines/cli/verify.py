@@ -147,7 +147,8 @@ def _line(item: Any) -> tuple[str, str]:
     verdict = f"{mark} {o.verdict}" + ("" if o.as_expected else "  UNEXPECTED")
     seconds = "stored" if item.stored else f"{o.seconds:.1f}"
     style = "" if o.as_expected and o.verdict == "holds" else "cyan" if o.as_expected else "bold red"
-    return _row((o.id, o.quantity, _number(o.expected), measured, compared, verdict, seconds)), style
+    advice = "".join(f"\n    {c.quantity}: {c.reason}" for c in o.checks if c.verdict == "inconclusive")
+    return _row((o.id, o.quantity, _number(o.expected), measured, compared, verdict, seconds)) + advice, style
 
 
 def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:

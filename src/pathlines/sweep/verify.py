@@ -89,7 +89,7 @@ def recalled(store: Store, job: Job) -> Outcome | None:
     if data is None:
         return None
     try:
-        return msgspec.json.decode(dataset_bytes(data), type=Outcome)
+        return msgspec.msgpack.decode(dataset_bytes(data), type=Outcome)
     except (msgspec.MsgspecError, KeyError):
         return None
 
@@ -111,7 +111,7 @@ def _attempt(job: Job) -> tuple[bytes, str, str]:
         return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
     finally:
         forget_programs_when_crowded()
-    return msgspec.json.encode(outcome), "", ""
+    return msgspec.msgpack.encode(outcome), "", ""
 
 
 def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
@@ -119,7 +119,7 @@ def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
     if failure:
         return Finished(job, None, failure, trace)
     store.put(job.address, bytes_dataset(content))
-    return Finished(job, msgspec.json.decode(content, type=Outcome))
+    return Finished(job, msgspec.msgpack.decode(content, type=Outcome))
 
 
 def _in_processes(
