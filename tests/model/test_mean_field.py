@@ -11,7 +11,7 @@ from scipy.special import i0
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.model import RandomTransformer
-from pathlines.model.circle_measure import CircleMeasure, edge_values, pushed
+from pathlines.model.circle_measure import CircleMeasure, edge_values, folds, pushed
 from pathlines.model.mean_field import TransportedMeasure, von_mises_distribution, von_mises_nodes
 from pathlines.model.random_transformer import moved
 from pathlines.weights.heads import Heads
@@ -121,6 +121,42 @@ def test_mass_stays_positive_when_a_layer_folds_the_circle():
     for low, high in ((0.0, np.pi / 4), (-np.pi / 3, np.pi / 2), (np.pi / 2, np.pi)):
         exact = (np.arcsin(min(high / 3, 1)) - np.arcsin(low / 3)) / np.pi  # P(low < 3 sin θ < high), two branches
         assert between(low, high) == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize(("slope", "folded"), [(0.95, False), (1.05, True), (3.0, True)])
+def test_folds_are_seen(slope, folded):
+    """θ + s sin θ runs backwards somewhere exactly when s > 1; turned by any angle."""
+    theta = -np.pi + 2 * np.pi * np.arange(64) / 64
+    for turn in (0.0, 1.0, 3.0):
+        assert bool(jax.jit(folds)(jnp.asarray(theta + slope * np.sin(theta) + turn))) == folded
+
+
+def test_runs_say_which_layer_folded():
+    """Heads so strong that some layers fold: counted for each run as a loop over its layers counts them."""
+    model = CircleMeasure(RandomTransformer(2, step=0.9, logit_scale=2.0), 32)
+    start = model.masses_of(lambda angle: von_mises_distribution(angle, START))
+    run = pl.chain(model, start, depth=6, key=KEY, runs=5)
+    layer = jax.jit(lambda q, key: (model.random_layer(q, 0, key), folds(model.images(q, CHAIN.law.heads(key, 1)))))
+    counts, firsts = [], []
+    for r in range(5):
+        q, key, flags = start, jax.random.fold_in(KEY, r), []
+        for number in range(6):
+            q, flag = layer(q, jax.random.fold_in(key, number + 1))
+            flags.append(bool(flag))
+        counts.append(sum(flags))
+        firsts += [flags.index(True) + 1] if any(flags) else []
+    assert run.data["folds"].values.tolist() == counts and 0 < sum(counts) < 30
+    seen = run.certificate("folds")
+    assert not seen.passed and seen.value == sum(counts)
+    assert f"in {len(firsts)} of 5 runs, the first in layer {min(firsts)}" in seen.meaning
+
+
+def test_small_layers_do_not_fold():
+    model = CircleMeasure(RandomTransformer(2, step=0.01, logit_scale=2.0), 32)
+    start = model.masses_of(lambda angle: von_mises_distribution(angle, START))
+    run = pl.chain(model, start, depth=3, key=KEY)
+    assert run.certificate("folds").passed and run.data["folds"].item() == 0
+    assert "folds" not in pl.chain(TransportedMeasure(CHAIN), von_mises_nodes(8, START), depth=1, key=KEY).data.coords
 
 
 def test_edge_values_are_sixth_order():

@@ -98,6 +98,20 @@ def test_multiplicities_stand_for_copies():
     np.testing.assert_allclose(one_layer(weighted, x), copies[[0, 3, 4]], atol=1e-14)
 
 
+@pytest.mark.parametrize("law", [None, MixtureHeads(*matrices(3, 2))])
+def test_listeners_are_not_heard(law):
+    """A token of mass zero moves as it would among the others; they move as they would without it."""
+    options = {"law": law, "d": None if law else 3, "heads": 2, "step": 0.5, "beta": 1.5}
+    x = np.asarray(Sphere(3).sines(4))
+    listening = RandomTransformer(**options, multiplicities=[1.0, 0.0, 1.0, 2.0])
+    without = RandomTransformer(**options, multiplicities=[1.0, 1.0, 2.0])
+    heard = [0, 2, 3]
+    found, alone = np.asarray(one_layer(listening, x)), np.asarray(one_layer(without, x[heard]))
+    np.testing.assert_allclose(found[heard], alone, rtol=0, atol=1e-15)
+    light = np.asarray(one_layer(RandomTransformer(**options, multiplicities=[1.0, 1e-12, 1.0, 2.0]), x))
+    np.testing.assert_allclose(found[1], light[1], rtol=0, atol=1e-11)
+
+
 # --- derived parameters and laws ---
 
 
@@ -179,7 +193,17 @@ CASES = {
         },
         ("low-rank",),
     ),
-    "fixed scores": (3, {"law": random_values(7, 1.0), "heads": 2, "beta": 1.5, "update": "tangent"}, ("gram",)),
+    "fixed scores, a listener": (
+        3,
+        {
+            "law": random_values(7, 1.0),
+            "heads": 2,
+            "beta": 1.5,
+            "update": "tangent",
+            "multiplicities": [1.0, 0.0, 2.0],
+        },
+        ("low-rank", "gram"),
+    ),
     "scalar means": (
         2,
         {"law": GaussianHeads(5, qk_dim=3, value_mean=0.7, score_mean=-0.8), "beta": 1.2},
@@ -191,7 +215,7 @@ CASES = {
             "law": GaussianHeads(4, value_mean=0.5 * matrices(4)[0, 0]),
             "heads": 2,
             "beta": 0.0,
-            "multiplicities": [3, 1, 1],
+            "multiplicities": [3, 0, 1],
         },
         ("uniform",),
     ),
@@ -362,7 +386,7 @@ def test_choice_of_sampler(settings, n, ambient, expected):
         ({"d": 8, "qk_dim": math.inf, "sigma_a": 1.0, "logit_scale": 1.0}, "`sigma_a` must be None"),
         ({"d": 8, "qk_dim": 0}, "`qk_dim` must be an integer ≥ 1"),
         ({"d": 8, "update": "euler"}, "'ambient' or 'tangent'"),
-        ({"d": 8, "multiplicities": [1.0, -1.0]}, "be positive"),
+        ({"d": 8, "multiplicities": [1.0, -1.0]}, "be at least 0, with a positive sum"),
         ({"d": 8, "law": GaussianHeads(4)}, "`d` must be None or the law's 4"),
         ({"law": GaussianHeads(4), "sigma_v": 1.0}, "belongs to the law"),
         ({"law": random_values(4), "logit_scale": 1.0}, "scores are not random"),

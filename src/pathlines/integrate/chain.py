@@ -29,6 +29,10 @@ COLLAPSED = 1e-12
 """Runs count as collapsed once 1 - <x_i, x_j> is below this for every pair."""
 
 
+Carry = tuple[Any, Array, Array, Array]
+"""State, layers done, layer of collapse, (number, first) of broken layers."""
+
+
 class _Start(Module):
     """The law of a start that is not random."""
 
@@ -79,7 +83,9 @@ def chain(
     ``memory`` bytes, on all cores: chunks change no bit of the result. Standard errors are over ``run``. Give a
     module-level function or a frozen dataclass as law: a new lambda each time compiles each time.
 
-    The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never).
+    The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never). Where
+    the model watches its layers (``CircleMeasure``: folds) a coordinate and a certificate count those that broke its
+    promise, and the certificate says in which layer that happened first.
     """
     began = clock.perf_counter()
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
@@ -98,14 +104,14 @@ def chain(
     plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, jnp.asarray(common), chosen, runs is None)
     width, groups = _sizes(plan, example, count, memory)
     columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), plan, count, width, groups, progress)
-    columns, collapse, final = columns[: len(chosen)], columns[len(chosen)], columns[len(chosen) + 1 :]
+    columns, (collapse, broken), final = columns[: len(chosen)], columns[len(chosen) :][:2], columns[len(chosen) + 2 :]
     data = _dataset(chosen, columns, np.arange(0, depth + 1, every), clocks, runs is None)
     state = None
     if runs is None:
         shape = jax.eval_shape(plan.model.initial, example)
         leaves = [jnp.asarray(leaf[0]) for leaf in final]
         state = Final(plan.model, jax.tree.unflatten(jax.tree.structure(shape), leaves), float(tick) * depth, example)
-    found = _certificates(plan, example, data, chosen, collapse, runs is None)
+    found = _certificates(plan, example, data, chosen, collapse, runs is None) + _broken(posed, data, broken)
     setting = {
         "model": describe(model),
         "derived": model.derived,
@@ -169,7 +175,7 @@ def _groups(plan: _Plan, runs: Array) -> tuple[Array, tuple[Array, ...]]:
 
 
 def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
-    """(finished, records, layer of collapse and, for a single run, the last state)."""
+    """(finished, records, layer of collapse, count and first of broken layers; for a single run, the last state)."""
     model, mine = plan.model, folded(plan.key, run)
     weights = folded(plan.key, jnp.where(plan.common, 0, run))
     drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
@@ -179,20 +185,21 @@ def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
         snapshot = Snapshot(model, state, number * plan.tick, start)
         return tuple(o(snapshot) for o in plan.chosen)
 
-    def one(_: Any, carry: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
-        state, number, collapse = carry
-        state = model.random_layer(state, number, folded(weights, number + 1))
-        return state, number + 1, _first_collapse(model, state, number + 1, collapse)
+    def one(_: Any, carry: Carry) -> Carry:
+        state, number, collapse, broken = carry
+        state, broke = model.watched_layer(state, number, folded(weights, number + 1))
+        number = number + 1
+        return state, number, _first_collapse(model, state, number, collapse), _counted(broken, number, broke)
 
-    def row(carry: tuple[Any, Array, Array], count: Array) -> tuple[tuple[Any, Array, Array], tuple[Array, ...]]:
+    def row(carry: Carry, count: Array) -> tuple[Carry, tuple[Array, ...]]:
         return jax.lax.fori_loop(0, count, one, carry), look(carry[0], carry[1])
 
     zero = jnp.zeros((), jnp.int32)
-    begin = (start, zero, _first_collapse(model, start, zero, jnp.asarray(-1, jnp.int32)))
-    (final, _, collapse), records = jax.lax.scan(row, begin, plan.counts)
+    begin = (start, zero, _first_collapse(model, start, zero, jnp.asarray(-1, jnp.int32)), jnp.stack([zero, zero]))
+    (final, _, collapse, broken), records = jax.lax.scan(row, begin, plan.counts)
     leaves = jax.tree.leaves(final)
     ok = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
-    return ok, (*records, collapse, *(leaves if plan.keep else ()))
+    return ok, (*records, collapse, broken, *(leaves if plan.keep else ()))
 
 
 def _first_collapse(model: Model, state: Any, number: Array, before: Array) -> Array:
@@ -200,6 +207,13 @@ def _first_collapse(model: Model, state: Any, number: Array, before: Array) -> A
     if spread is None:
         return before
     return jnp.where((before < 0) & (spread < COLLAPSED), number, before)
+
+
+def _counted(broken: Array, number: Array, broke: Array | None) -> Array:
+    """(layers that broke a promise, the first of them) after layer ``number``."""
+    if broke is None:
+        return broken
+    return jnp.stack([broken[0] + broke, jnp.where(broke & (broken[0] == 0), number, broken[1])])
 
 
 def _dataset(
@@ -236,3 +250,19 @@ def _certificates(
         text = f"of {len(collapse)} runs with every 1 - <x_i, x_j> below {COLLAPSED:g}{since}"
         found.append(Certificate("collapsed", number, None, None, text))
     return tuple(found)
+
+
+def _broken(model: Model, data: xr.Dataset, broken: np.ndarray) -> tuple[Certificate, ...]:
+    """How many layers of each run broke what the model promises (a coordinate), and whether any did."""
+    name, meaning = model.watched
+    if not name:
+        return ()
+    count, hurt = broken[:, 0], int(np.sum(broken[:, 0] > 0))
+    single = "run" not in data.dims
+    data.coords[name] = xr.DataArray(
+        count[0] if single else count, dims=() if single else ("run",), attrs={"long_name": meaning}
+    )
+    total = int(count.sum())
+    first = f", the first in layer {int(broken[count > 0, 1].min())}" if hurt else ""
+    text = f"{meaning}; in {hurt} of {len(count)} runs{first}"
+    return (Certificate(name, total, 0.0, total == 0, text),)

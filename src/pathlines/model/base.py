@@ -13,7 +13,7 @@ import msgspec
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.space import pair_deficits
-from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.foundation.errors import ArgumentError, FormError, finite_array, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
@@ -30,11 +30,13 @@ class Model(Module):
 
     Subclasses are final. What a model does not have (a drift, a layer map, an energy) it does not override: a chain of
     random layers has ``random_layer`` instead of ``drift``.
-    ``papers`` are the sources a run of it should cite; ``not_swept`` names parameters that decide static fields.
+    ``papers`` are the sources a run of it should cite; ``not_swept`` names parameters that decide static fields;
+    ``watched`` is the name and the meaning of what ``watched_layer`` counts.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = ()
     not_swept: ClassVar[tuple[str, ...]] = ()
+    watched: ClassVar[tuple[str, str]] = ("", "")
 
     @abstractmethod
     def initial(self, tokens: Float[Array, "n d"]) -> State:
@@ -63,6 +65,13 @@ class Model(Module):
     def random_layer(self, state: State, number: Array, key: PRNGKeyArray) -> State:
         """Layer ``number`` = 0, 1, … of a chain, with fresh weights (or noise) drawn from ``key``."""
         raise FormError(f"{type(self).__name__} has no random layers; use flow() or layers().")
+
+    def watched_layer(self, state: State, number: Array, key: PRNGKeyArray) -> tuple[State, Array | None]:
+        """``random_layer``, and whether this layer broke what the model promises (``watched`` says how).
+
+        ``chain`` counts such layers in a certificate of the run; ``None``: nothing is watched.
+        """
+        return self.random_layer(state, number, key), None
 
     @property
     def has_random_layers(self) -> bool:
@@ -211,6 +220,16 @@ class PathModel(Model):
     def on_sphere(self) -> bool:
         """No unit vectors."""
         return False
+
+
+def checked_multiplicities(multiplicities: Any) -> Float[Array, " n"] | None:
+    """Masses of tokens: at least 0, not all 0. A token of mass zero listens and is not heard."""
+    if multiplicities is None:
+        return None
+    weights = finite_array("multiplicities", multiplicities, ("n",))
+    fine = bool((weights >= 0).all() and weights.sum() > 0)
+    require(fine, "multiplicities", "be at least 0, with a positive sum", weights)
+    return jnp.asarray(weights, float)
 
 
 class Snapshot(Module):

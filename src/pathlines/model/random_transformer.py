@@ -17,7 +17,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
 from pathlines.kernels import attend
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
 from pathlines.model.random_parameters import LayerParameters
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.law import HeadLaw
@@ -32,7 +32,8 @@ class RandomTransformer(Model):
     Symbols. η = ``step``, H = ``heads``; softmax over k includes k = i; β multiplies the score and nothing is divided
     by √d. ``logit_scale`` b = βσ_A²√p, the standard deviation of a logit, may be given instead of β, and must at
     ``qk_dim`` = p = ∞. ``update="tangent"`` projects the increment on the tangent space before N. ``multiplicities``
-    w_k are masses of the tokens (quadrature nodes of a measure). ``sigma_v``, ``sigma_a``, ``qk_dim`` are those of
+    w_k are masses of the tokens (quadrature nodes of a measure); one of mass zero is a listener: the heads move it with
+    the attention of the others, which do not hear it. ``sigma_v``, ``sigma_a``, ``qk_dim`` are those of
     Gaussian heads; ``law`` replaces them.
 
     You will see the mean overlap grow like a logistic curve in the diffusive time τ = vℓ, v = (η²/H) d σ_V²: collapse
@@ -71,10 +72,7 @@ class RandomTransformer(Model):
         self.step = jnp.asarray(finite_number("step", step, low=0.0, open_low=True))
         require(update in ("ambient", "tangent"), "update", "be 'ambient' or 'tangent'", update)
         self.update = update
-        if multiplicities is not None:
-            multiplicities = finite_array("multiplicities", multiplicities, ("n",))
-            require(bool((multiplicities > 0).all()), "multiplicities", "be positive", multiplicities)
-        self.multiplicities = None if multiplicities is None else jnp.asarray(multiplicities, float)
+        self.multiplicities = checked_multiplicities(multiplicities)
 
     @property
     def d(self) -> int:

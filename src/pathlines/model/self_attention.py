@@ -13,11 +13,11 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_array, finite_number, require
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, require
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
-from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model
+from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model, checked_multiplicities
 from pathlines.model.energy import over_value, pair_energy
 from pathlines.model.gram import GramAttention
 from pathlines.model.mask import Mask
@@ -95,11 +95,7 @@ class SelfAttention(Model):
         self.beta = jnp.asarray(beta)
         self.weights = Identity() if weights is None else weights
         self.perceptron = perceptron
-        if multiplicities is not None:
-            multiplicities = finite_array("multiplicities", multiplicities, ("n",))
-            fine = bool((multiplicities >= 0).all() and multiplicities.sum() > 0)
-            require(fine, "multiplicities", "be at least 0, with a positive sum", multiplicities)
-        self.multiplicities = None if multiplicities is None else jnp.asarray(multiplicities, float)
+        self.multiplicities = checked_multiplicities(multiplicities)
         whole = multiplicities is None or self.mask.causal
         self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1
         self.space = space
