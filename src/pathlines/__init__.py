@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pathlines.limit.homogenized.collapse import collapse_map as collapse_map
     from pathlines.limit.homogenized.collapse import collapse_time as collapse_time
     from pathlines.limit.homogenized.collapse import sensitivities as sensitivities
+    from pathlines.limit.homogenized.cubature import sde_expectation as sde_expectation
+    from pathlines.limit.homogenized.finite_law import FiniteLawSDE as FiniteLawSDE
     from pathlines.limit.homogenized.gram import gram_flow as gram_flow
     from pathlines.limit.homogenized.gram import gram_layers as gram_layers
     from pathlines.limit.homogenized.logistic import logistic_mass as logistic_mass
@@ -142,6 +144,8 @@ _ROOMS = {
     "integrate.coupling": ("synchronous_coupling",),
     "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "trust"),
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
+    "limit.homogenized.cubature": ("sde_expectation",),
+    "limit.homogenized.finite_law": ("FiniteLawSDE",),
     "limit.homogenized.gram": ("gram_flow", "gram_layers"),
     "limit.homogenized.logistic": ("logistic_mass",),
     "limit.homogenized.low_temperature": ("pair_kernel",),
