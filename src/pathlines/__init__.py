@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pathlines.integrate import cluster_flow as cluster_flow
     from pathlines.integrate import coarsen as coarsen
     from pathlines.integrate import ensemble as ensemble
+    from pathlines.integrate import expectation_over_heads as expectation_over_heads
     from pathlines.integrate import fates as fates
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
@@ -140,7 +141,18 @@ _ROOMS = {
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
-    "integrate": ("METHODS", "Run", "chain", "cluster_flow", "coarsen", "ensemble", "fates", "flow", "layers"),
+    "integrate": (
+        "METHODS",
+        "Run",
+        "chain",
+        "cluster_flow",
+        "coarsen",
+        "ensemble",
+        "expectation_over_heads",
+        "fates",
+        "flow",
+        "layers",
+    ),
     "integrate.coupling": ("synchronous_coupling",),
     "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "trust"),
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),

@@ -9,6 +9,7 @@ from pathlines.integrate.fate import fates as fates
 from pathlines.integrate.flow import flow as flow
 from pathlines.integrate.forms import Form as Form
 from pathlines.integrate.forms import choose_form as choose_form
+from pathlines.integrate.head_tree import expectation_over_heads as expectation_over_heads
 from pathlines.integrate.layers import layers as layers
 from pathlines.integrate.methods import METHODS as METHODS
 from pathlines.integrate.run import Certificate as Certificate
