@@ -49,15 +49,15 @@ def expectation_over_heads(
     first = np.asarray(model.initial(jnp.asarray(tokens, resolve_dtype("float64"))))
     shares, chances = head_shares(np.asarray(atoms.probabilities), model.heads, nodes)
     depth, size = positive_integer("depth", depth, least=0), _block(len(chances))
-    total: np.ndarray | float = 0.0
+    total: Any = 0.0
     stack = [(first[None], np.ones(1), 0)]
     while stack:
         states, weights, layer = stack.pop()
         count, padded = len(states), _padded(states, size)
         if layer == depth:
-            total = total + np.tensordot(weights, np.asarray(_values(function, padded))[:count], 1)
+            total = total + np.tensordot(weights, np.asarray(_values(function, jnp.asarray(padded)))[:count], 1)
             continue
-        grown = np.asarray(_layer(model, shares, padded))[:count].reshape(-1, *first.shape)
+        grown = np.asarray(_layer(model, shares, jnp.asarray(padded)))[:count].reshape(-1, *first.shape)
         heavier = np.outer(weights, chances).ravel()
         stack += [(grown[k : k + size], heavier[k : k + size], layer + 1) for k in range(0, len(grown), size)]
     return np.asarray(total)
