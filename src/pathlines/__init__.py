@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pathlines.integrate import fates as fates
     from pathlines.integrate import flow as flow
     from pathlines.integrate import layers as layers
+    from pathlines.integrate.coupling import coupled_chains as coupled_chains
     from pathlines.integrate.coupling import synchronous_coupling as synchronous_coupling
     from pathlines.limit.gaussian.context import critical_time as critical_time
     from pathlines.limit.gaussian.context import entropy_deficit as entropy_deficit
@@ -153,7 +154,7 @@ _ROOMS = {
         "flow",
         "layers",
     ),
-    "integrate.coupling": ("synchronous_coupling",),
+    "integrate.coupling": ("coupled_chains", "synchronous_coupling"),
     "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "trust"),
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
     "limit.homogenized.cubature": ("sde_expectation",),

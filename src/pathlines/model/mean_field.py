@@ -50,6 +50,10 @@ class TransportedMeasure(LimitOfChain):
         """A layer of the chain with full matrices."""
         return self.chain.random_layer(state, number, key)
 
+    def carried(self, state: Float[Array, "n d"], heads: Any) -> Float[Array, "n d"]:
+        """One layer with given heads."""
+        return self.chain.carried(state, heads)
+
 
 def von_mises_distribution(angles: Any, concentration: float) -> np.ndarray:
     """F(θ) = (θ + π)/2π + Σ_k (I_k/I_0)(κ) sin(kθ)/(πk) on [-π, π], for the density e^{κ cos θ}/(2π I_0(κ))."""

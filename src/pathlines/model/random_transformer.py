@@ -141,7 +141,10 @@ class RandomTransformer(Model):
 
     def random_layer(self, state: Float[Array, "n d"], number: Array, key: PRNGKeyArray) -> Float[Array, "n d"]:
         """One layer with full matrices drawn from the law."""
-        heads = self.law.heads(key, self.heads, state.dtype)
+        return self.carried(state, self.law.heads(key, self.heads, state.dtype))
+
+    def carried(self, state: Float[Array, "n d"], heads: Any) -> Float[Array, "n d"]:
+        """One layer with given heads."""
         return moved(state, self.step / self.heads * self.attended(state, heads), self.update)
 
     def head_attentions(self, state: Float[Array, "n d"], t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
