@@ -91,6 +91,17 @@ def test_verify_tells_a_bad_setting_from_a_bad_verdict():
     assert "below the blow-up time" in claim["failure"]
 
 
+def test_verify_at_other_seeds_and_with_mistakes(tmp_path):
+    table = tmp_path / "table.md"
+    shown = pathlines("verify", "metastability/K1", "clustering/CL-43", "--seeds", "2", "--table", table, check=0)
+    assert "2 evaluations of 1 seeded claims: 0 unexpected verdicts" in shown.stdout
+    assert "| metastability/K1 | quick | 2 | – |" in table.read_text()
+    shown = pathlines("verify", "metastability/K1", "--power", "--table", table, check=0)
+    assert "1 of 1 two-sided numbers" in shown.stdout
+    assert "metastability/K1 | mean | standard errors |" in table.read_text()
+    pathlines("verify", "metastability/K1", "--table", table, check=2)
+
+
 def test_verify_reuses_what_is_stored():
     pathlines("verify", "clustering/CL-43", check=0)
     again = pathlines("verify", "clustering/CL-43", check=0)

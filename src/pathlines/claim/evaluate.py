@@ -49,7 +49,8 @@ class Line(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """The verdict on a claim with everything a referee needs. ``measured`` … ``error`` are those of the quantity that
     decides: the one with the largest error over tolerance. ``error`` is the deviation that is compared with the
-    tolerance; ``uncertainty`` that of the measurement.
+    tolerance; ``uncertainty`` that of the measurement. ``objections`` names, where it was asked for, a mistake that
+    each bound and zero would notice ("" where none was found).
     """
 
     id: str
@@ -76,6 +77,7 @@ class Outcome(msgspec.Struct, frozen=True):
     corrected_by: str
     note: str
     versions: dict[str, str]
+    objections: dict[str, str] | None = None
 
     @property
     def as_expected(self) -> bool:
@@ -87,16 +89,13 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
     """Run a claim at a size, with some settings changed if asked."""
     setting = claim.setting(size, changes)
     began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PathlinesWarning)
-        measured = claim.simulate(SimpleNamespace(**setting))
+    measured, notes = simulated(claim, setting)
     predicted = claim.predict(SimpleNamespace(**setting))
-    checks = [_check(name, tolerance, measured, predicted) for name, tolerance in claim.within.items()]
+    checks = compared(claim, measured, predicted)
     worst = max(checks, key=lambda c: _severity(c)[0])
     at = _severity(worst)[1]
     verdicts = {c.verdict for c in checks}
     verdict = "refuted" if "refuted" in verdicts else "inconclusive" if "inconclusive" in verdicts else "holds"
-    notes = [str(w.message) for w in caught if issubclass(w.category, PathlinesWarning)]
     return Outcome(
         id=claim.id,
         paper=claim.paper.citation,
@@ -123,6 +122,19 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
         note=claim.note,
         versions=provenance(),
     )
+
+
+def simulated(claim: Claim, setting: Mapping[str, Any]) -> tuple[Evidence, list[str]]:
+    """What the simulation says, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PathlinesWarning)
+        measured = claim.simulate(SimpleNamespace(**setting))
+    return measured, [str(w.message) for w in caught if issubclass(w.category, PathlinesWarning)]
+
+
+def compared(claim: Claim, measured: Evidence, predicted: Evidence) -> list[Check]:
+    """Each quantity of the claim with its verdict."""
+    return [_check(name, tolerance, measured, predicted) for name, tolerance in claim.within.items()]
 
 
 def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evidence) -> Check:

@@ -10,6 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from pathlines.cli.common import console, debugging, loaded_files, parse_changes, ready, writable
+from pathlines.foundation.errors import ArgumentError
+
+FIRST_SEED = 1001
+"""Of the seeds that --seeds takes: far from any default, and chosen by nobody."""
 
 MARKS = {"holds": ("✓", "green"), "refuted": ("✗", "red"), "inconclusive": ("?", "yellow")}
 
@@ -33,6 +37,15 @@ def verify(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again even what is stored.")] = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one a core).")] = None,
+    power: Annotated[
+        bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")
+    ] = False,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with seeds 1001 … 1000+N instead.")
+    ] = 0,
+    table: Annotated[
+        Path | None, typer.Option("--table", metavar="FILE", help="Write the table of --power or --seeds as Markdown.")
+    ] = None,
 ) -> None:
     """Run executable claims and compare each verdict with the one we stand behind.
 
@@ -42,8 +55,13 @@ def verify(
 
     Exit code 0 when every verdict is the expected one, 1 otherwise, 2 for bad input (a claim cannot run at a setting).
 
+    With `--power`, each number says which relative error of its prediction would be refuted, and mistakes are put into
+    the computation of bounds and zeros until one is noticed. With `--seeds 20`, claims in which chance has a part are
+    judged at twenty seeds that nobody chose.
+
     Examples: `pathlines verify`, `pathlines verify clustering/CL-43 --set beta=3 --json`,
-    `pathlines verify "clustering/CL-1*" --full --report report.html`.
+    `pathlines verify "clustering/CL-1*" --full --report report.html`, `pathlines verify gaussian --power`,
+    `pathlines verify --seeds 20 --table seeds.md`.
     """
     ready()
     from pathlines.claim import CLAIMS
@@ -51,14 +69,22 @@ def verify(
     from pathlines.sweep.verify import Job
     from pathlines.sweep.verify import verify as sweep
 
-    if report is not None:
-        writable(report)
+    for file in (report, table):
+        if file is not None:
+            writable(file)
+    if table is not None and not (power or seeds):
+        raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
+    if power and seeds:
+        raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
     names = sorted({n for p in (patterns or ["*"]) for n in CLAIMS.match(p)})
     changes = parse_changes(set_)
     size = "full" if full else "quick"
-    queue = [Job(n, size, changes, loaded_files()) for n in names]
-    for job in queue:
-        CLAIMS[job.id].setting(size, changes)
+    for name in names:
+        CLAIMS[name].setting(size, changes)
+    if seeds:
+        names = [n for n in names if CLAIMS[n].seeded]
+    others: list[dict] = [{"seed": FIRST_SEED + k} for k in range(seeds)] or [{}]
+    queue = [Job(n, size, {**changes, **other}, loaded_files(), power) for n in names for other in others]
     began = time.monotonic()
     live = _Live(len(queue), quiet=as_json)
     finished = []
@@ -66,12 +92,16 @@ def verify(
         for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin):
             finished.append(item)
             live.end(item)
-    outcomes = [f.outcome for f in sorted(finished, key=lambda f: f.job.id) if f.outcome is not None]
+    finished.sort(key=lambda f: (f.job.id, f.job.changes.get("seed", 0)))
+    outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]
     if as_json:
         _print_json(outcomes, failures)
     else:
         _summary(outcomes, failures, time.monotonic() - began, size)
+    if power or seeds:
+        words = [*(patterns or []), *(["--full"] if full else []), "--power" if power else f"--seeds {seeds}"]
+        _tabulate(outcomes, size, power, table, " ".join(["pathlines verify", *words]), quiet=as_json)
     if report is not None:
         from pathlines.draw.report import write_report
 
@@ -153,7 +183,7 @@ def _line(item: Any) -> tuple[str, str]:
 
 def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
     counts = {v: sum(o.verdict == v for o in outcomes) for v in MARKS}
-    odd = [o.id for o in outcomes if not o.as_expected]
+    odd = list(dict.fromkeys(o.id for o in outcomes if not o.as_expected))
     out = console()
     words = ", ".join(f"{c} {v}" for v, c in counts.items() if c)
     out.print(f"\n{len(outcomes)} claims at {size} size in {seconds:.0f} s: {words or 'none evaluated'}.", style="bold")
@@ -166,6 +196,19 @@ def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
                 out.print(f.trace, markup=False)
     if not odd and not failures:
         out.print("Every verdict is the expected one (errata of the literature are expected to be refuted).")
+
+
+def _tabulate(outcomes: list, size: str, power: bool, path: Path | None, command: str, quiet: bool) -> None:
+    from pathlines.draw.claim_tables import power_table, seed_table
+
+    table = power_table(outcomes, size) if power else seed_table(outcomes)
+    out = console(stderr=quiet)
+    out.print(f"\n{table.words}", style="bold", markup=False)
+    for line in table.first[:20]:
+        out.print(f"  {line}", style="red", markup=False, soft_wrap=True)
+    if path is not None:
+        table.write(path, command)
+        out.print(f"Table: {path.resolve()}", markup=False, soft_wrap=True)
 
 
 def _print_json(outcomes: list, failures: list) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,9 @@ def _card(outcome: Outcome) -> dict[str, Any]:
         "link": _link(claim.paper),
         "correction": anchor(outcome.corrected_by) if outcome.corrected_by else "",
         "figure": inline_svg(claim_figure(outcome, claim.axes)),
-        "rows": [row for check in outcome.checks for row in _rows(check)],
+        "rows": [
+            row for check in outcome.checks for row in _rows(check, (outcome.objections or {}).get(check.quantity))
+        ],
         "setting": json.dumps(outcome.setting, ensure_ascii=False),
         "certificates": _grouped(outcome.certificates),
         "command": f"pathlines verify {outcome.id}" + (" --full" if outcome.size == "full" else ""),
@@ -73,7 +76,7 @@ def _link(paper: Paper) -> str:
     return f"https://arxiv.org/abs/{paper.arxiv}"
 
 
-def _rows(check: Check, most: int = 8) -> list[dict[str, Any]]:
+def _rows(check: Check, objection: str | None = None, most: int = 8) -> list[dict[str, Any]]:
     """Entries of a compared quantity; of long ones those nearest to or furthest beyond their tolerance."""
     pick = lambda value, i: value[i] if isinstance(value, list) else value  # noqa: E731
     count = len(check.measured) if isinstance(check.measured, list) else 1
@@ -87,6 +90,7 @@ def _rows(check: Check, most: int = 8) -> list[dict[str, Any]]:
             **{k: pick(getattr(check, k), i) for k in ("measured", "expected", "uncertainty", "error", "tolerance")},
             "kind": check.kind,
             "reason": check.reason if i == order[0] else "",
+            "notices": _notices(check, objection) if i == order[0] else "",
             "more": "",
         }
         for i in order
@@ -94,6 +98,12 @@ def _rows(check: Check, most: int = 8) -> list[dict[str, Any]]:
     if count > most:
         rows[-1]["more"] = f"the {most} of {count} entries with the largest error over tolerance"
     return rows
+
+
+def _notices(check: Check, objection: str | None) -> str:
+    if check.notices is None:
+        return objection or ""
+    return "any factor passes" if math.isinf(check.notices) else f"{100 * check.notices:.2g} %"
 
 
 def _grouped(certificates: list[Certificate]) -> list[dict[str, Any]]:

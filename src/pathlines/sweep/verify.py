@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
-from pathlines.foundation.compiler import compile_quickly
+from pathlines.claim.mistakes import objections
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import forget_programs_when_crowded
 from pathlines.store.address import address
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
-
-ONE_THREAD = ("NPROC", "OPENBLAS_NUM_THREADS")
-"""What tells JAX and the linear algebra of NumPy how many threads to start: one in a worker, there being one a core."""
+from pathlines.sweep.workers import Lost, spread
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One claim at one size with some settings changed; ``load`` are extra files that register claims."""
+    """One claim at one size with some settings changed; ``load`` are extra files that register claims.
+
+    With ``power``, mistakes are put into the claim to see whether its bounds and zeros object.
+    """
 
     id: str
     size: str
     changes: dict[str, Any]
     load: tuple[str, ...] = ()
+    power: bool = False
 
     @property
     def address(self) -> str:
         """Where its outcome is stored."""
         extra = "".join(Path(f).read_text() for f in self.load)
-        return address(self.id, [self.size, self.changes], extra)
+        return address(self.id, [self.size, self.changes, self.power], extra)
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -64,9 +64,10 @@ def verify(
     workers: int | None = None,
     started: Callable[[Job], None] | None = None,
 ) -> Iterator[Finished]:
-    """Yield each job as it finishes: stored outcomes first, the rest from worker processes, slowest families first.
+    """Yield each job as it finishes: stored outcomes first, the rest from worker processes.
 
-    Every outcome is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
+    Jobs of one claim that follow one another are done by one worker, which compiles their programs once. Every outcome
+    is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
     """
     store.check_writable()
     waiting = []
@@ -106,7 +107,11 @@ def _attempt(job: Job) -> tuple[bytes, str, str]:
     try:
         for file in job.load:
             load_file(file)
-        outcome = evaluate(CLAIMS[job.id], job.size, job.changes)
+        claim = CLAIMS[job.id]
+        outcome = evaluate(claim, job.size, job.changes)
+        if job.power:
+            found = objections(claim, job.size, job.changes, outcome.checks)
+            outcome = msgspec.structs.replace(outcome, objections=found)
     except Exception as error:
         return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
     finally:
@@ -125,27 +130,6 @@ def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
 def _in_processes(
     jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None
 ) -> Iterator[Finished]:
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts_to_the_parent)
-    os.environ.update({name: os.environ.get(name, "1") for name in ONE_THREAD})
-    compile_quickly(os.environ)
-    try:
-        running: dict[Future, Job] = {}
-        queue = list(jobs)
-        while queue or running:
-            while queue and len(running) < count:
-                job = queue.pop(0)
-                running[pool.submit(_attempt, job)] = job
-                if started is not None:
-                    started(job)
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield _finish(running.pop(future), future.result(), store)
-    finally:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    groups = [list(g) for _, g in groupby(jobs, key=lambda job: (job.id, job.size))]
+    for job, result in spread(_attempt, groups, count, started):
+        yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)

@@ -1,0 +1,220 @@
+"""Mistakes put into a claim on purpose: what a bound or a zero, which has no size of its own, would notice.
+
+A number that is compared on both sides notices an error of its own prediction (``power.py``). A residual that should be
+zero, or a bound, has no such scale; there a constant is made wrong inside the computation, and the claim must object:
+
+1. the prediction is made at a setting in which one number is off by a factor;
+2. a function of theory or an observable that the claim calls returns its numbers times a factor;
+3. a model or a law is built with its first number times a factor;
+4. every drift is times a factor, or has a share of the next token's drift in it (which no symmetry survives).
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+
+from pathlines.claim.base import Claim, Evidence
+from pathlines.claim.evaluate import Check, compared, simulated
+from pathlines.foundation.errors import PathlinesError
+from pathlines.model.base import Model
+
+SIZES = (0.1, 0.5)
+ROOMS = ("limit", "observable", "model", "weights", "domain")
+SECONDS = 30.0
+"""Patience with a claim; twenty times its own time, if that is longer."""
+
+
+def objections(claim: Claim, size: str, changes: Mapping[str, Any] | None, checks: list[Check]) -> dict[str, str]:
+    """For each bound and each zero that holds: the first mistake that would be refuted, or "" where none was found.
+
+    Mistakes of 10 % in either direction are tried first, then of 50 %. Cost: one evaluation of the claim for each
+    mistake until every quantity has objected, and at most twenty times the time of the claim.
+    """
+    setting = claim.setting(size, changes)
+    began = time.monotonic()
+    measured = simulated(claim, setting)[0]
+    patience = max(SECONDS, 20 * (time.monotonic() - began))
+    found = {c.quantity: "" for c in checks if c.verdict == "holds" and c.notices is None}
+    for amount in SIZES:
+        for what, mistaken in _mistakes(claim, setting, measured):
+            for factor in (1 + amount, 1 - amount):
+                if all(found.values()) or time.monotonic() - began > patience:
+                    return found
+                for name in _refuted(functools.partial(mistaken, factor)):
+                    if not found.get(name, "-"):
+                        found[name] = f"{what} × {factor:g}"
+    return found
+
+
+def _refuted(checks: Callable[[], list[Check]]) -> list[str]:
+    """Quantities refuted by a mistaken computation; one that cannot be done refutes nothing."""
+    try:
+        return [c.quantity for c in checks() if c.verdict == "refuted"]
+    except (PathlinesError, ArithmeticError, ValueError, np.linalg.LinAlgError):
+        return []
+
+
+def _mistakes(
+    claim: Claim, setting: dict[str, Any], measured: Evidence
+) -> Iterator[tuple[str, Callable[[float], list[Check]]]]:
+    """(what is wrong, checks of the claim when it is wrong by a factor)."""
+
+    def elsewhere(name: str, factor: float) -> list[Check]:
+        return compared(claim, measured, claim.predict(_space({**setting, name: scaled(setting[name], factor)})))
+
+    for name, value in setting.items():
+        if _has_floats(value):
+            yield f"{name} of the prediction", functools.partial(elsewhere, name)
+
+    def inside(place: tuple[dict, str, Any], factor: float) -> list[Check]:
+        with _replaced(*place, factor):
+            return compared(claim, simulated(claim, setting)[0], claim.predict(_space(setting)))
+
+    for place in _places(claim):
+        yield place[1], functools.partial(inside, place)
+
+    def moved(change: Callable[[Any, float], Any], factor: float) -> list[Check]:
+        with _drifts(change, factor):
+            return compared(claim, simulated(claim, setting)[0], claim.predict(_space(setting)))
+
+    if claim.models:
+        yield "drift", functools.partial(moved, lambda v, f: v * f)
+        yield "next token's drift in the drift", functools.partial(moved, lambda v, f: v + (f - 1) * jnp.roll(v, 1, 0))
+
+
+def _space(setting: Mapping[str, Any]) -> types.SimpleNamespace:
+    return types.SimpleNamespace(**setting)
+
+
+def _has_floats(value: Any) -> bool:
+    return any(_has_floats(v) for v in value) if isinstance(value, list | tuple) else isinstance(value, float)
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """The same object with its real numbers times a factor; integers, words and unknown kinds stay as they are."""
+    if isinstance(value, float | np.floating | complex):
+        return value * factor
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return value * factor if np.issubdtype(value.dtype, np.inexact) else value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(scaled(v, factor) for v in value))
+    if isinstance(value, list | tuple):
+        return type(value)(scaled(v, factor) for v in value)
+    if isinstance(value, dict):
+        return {k: scaled(v, factor) for k, v in value.items()}
+    if isinstance(value, msgspec.Struct):
+        fields = {f: scaled(getattr(value, f), factor) for f in value.__struct_fields__}
+        return msgspec.structs.replace(value, **fields)
+    if isinstance(value, types.FunctionType):
+        return lambda *a, **k: scaled(value(*a, **k), factor)
+    return value
+
+
+def _places(claim: Claim) -> list[tuple[dict, str, Any]]:
+    """(namespace, name, object): functions and classes of other rooms that the claim's own functions call."""
+    found: dict[tuple[int, str], tuple[dict, str, Any]] = {}
+    seen: set[int] = set()
+    waiting: list[Any] = [claim.simulate, claim.predict]
+    while waiting:
+        function = _plain_function(waiting.pop(), waiting)
+        if function is None or id(function) in seen:
+            continue
+        seen.add(id(function))
+        space = function.__globals__
+        for name in sorted(_names(function.__code__)):
+            value = space.get(name)
+            room = getattr(value, "__module__", "") or ""
+            if _of_claims(value, space):
+                waiting.append(value)
+            elif any(room.startswith(f"pathlines.{r}") for r in ROOMS) and callable(value):
+                found[id(space), name] = (space, name, value)
+    return sorted(found.values(), key=lambda place: ROOMS.index(place[2].__module__.split(".")[1]))
+
+
+def _of_claims(value: Any, space: dict) -> bool:
+    """Whether it stands in the same file, or in the room of claims."""
+    room = getattr(value, "__module__", "") or ""
+    return room == space.get("__name__") or room.startswith("pathlines.claim")
+
+
+def _plain_function(value: Any, waiting: list) -> types.FunctionType | None:
+    """The function under partial applications and caches; what it is applied to waits its turn."""
+    if isinstance(value, functools.partial):
+        waiting.extend(v for v in (*value.args, *value.keywords.values()) if callable(v))
+        return _plain_function(value.func, waiting)
+    value = getattr(value, "__wrapped__", value)
+    if isinstance(value, types.FunctionType):
+        cells = (c.cell_contents for c in value.__closure__ or ())
+        waiting.extend(v for v in cells if isinstance(v, types.FunctionType | functools.partial))
+        return value
+    return None
+
+
+def _names(code: types.CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+
+
+@contextmanager
+def _replaced(space: dict, name: str, value: Any, factor: float) -> Iterator[None]:
+    """The name stands for the mistaken object; what caches remember of the right one is forgotten, and back again."""
+    space[name] = _wrong(value, factor)
+    _forget(space)
+    try:
+        yield
+    finally:
+        space[name] = value
+        _forget(space)
+
+
+@contextmanager
+def _drifts(change: Callable[[Any, float], Any], factor: float) -> Iterator[None]:
+    """Every model's drift is changed; compiled programs are forgotten before and after."""
+    right = {kind: kind.__dict__["drift"] for kind in _kinds(Model) if "drift" in kind.__dict__}
+    for kind, drift in right.items():
+        wrong = lambda self, s, t, drift=drift: jax.tree.map(lambda v: change(v, factor), drift(self, s, t))  # noqa: E731
+        type.__setattr__(kind, "drift", wrong)
+    jax.clear_caches()
+    try:
+        yield
+    finally:
+        for kind, drift in right.items():
+            type.__setattr__(kind, "drift", drift)
+        jax.clear_caches()
+
+
+def _kinds(kind: type) -> list[type]:
+    children: list[type] = type.__subclasses__(kind)
+    return children + [k for child in children for k in _kinds(child)]
+
+
+def _forget(space: dict) -> None:
+    for value in space.values():
+        if hasattr(value, "cache_clear") and _of_claims(value, space):
+            value.cache_clear()
+
+
+def _wrong(value: Any, factor: float) -> Any:
+    if isinstance(value, type):
+        return lambda *a, **k: value(*_first_scaled(a, k, factor)[0], **_first_scaled(a, k, factor)[1])
+    return lambda *a, **k: scaled(value(*a, **k), factor)
+
+
+def _first_scaled(arguments: tuple, named: dict[str, Any], factor: float) -> tuple[tuple, dict[str, Any]]:
+    """The arguments with the first real number among them times a factor."""
+    for i, v in enumerate(arguments):
+        if isinstance(v, float | np.floating):
+            return (*arguments[:i], v * factor, *arguments[i + 1 :]), named
+    for k, v in named.items():
+        if isinstance(v, float | np.floating):
+            return arguments, {**named, k: v * factor}
+    return arguments, named

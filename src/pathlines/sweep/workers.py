@@ -1,0 +1,109 @@
+"""Worker processes that outlive one another: what one of them dies of is the failure of its item alone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import msgspec
+
+from pathlines.foundation.compiler import compile_quickly
+
+ENVIRONMENT = {"NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+"""One thread a worker for JAX and NumPy, there being one worker a core; nothing is imported from the current folder."""
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """What is left of an item whose worker died."""
+
+    reason: str
+
+
+def spread(
+    work: Callable[[Any], Any],
+    groups: list[list[Any]],
+    count: int,
+    started: Callable[[Any], None] | None = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield (item, work(item)) as items finish; a group is done by one worker in its order, so that it shares programs.
+
+    A worker that dies (the kernel out of memory, a crash) is replaced; its item is ``Lost`` and the rest of its group
+    goes on. ``work`` must be importable by name and raise nothing.
+    """
+    os.environ.update({k: os.environ.get(k, v) for k, v in ENVIRONMENT.items()})
+    compile_quickly(os.environ)
+    queue = [list(g) for g in groups if g]
+    workers = [_Worker(work) for _ in range(min(count, len(queue)))]
+    try:
+        busy: dict[Connection, _Worker] = {}
+        while queue or busy:
+            for worker in [w for w in workers if w.pipe not in busy][: len(queue)]:
+                worker.give(queue.pop(0), started)
+                busy[worker.pipe] = worker
+            for pipe in wait(list(busy)):
+                worker = busy[pipe]  # type: ignore[index]
+                item, result = worker.take()
+                if isinstance(result, Lost):
+                    del busy[worker.pipe]
+                    workers[workers.index(worker)] = _Worker(work)
+                    queue[:0] = [worker.items] if worker.items else []
+                elif worker.items:
+                    worker.begin(started)
+                else:
+                    del busy[worker.pipe]
+                yield item, result
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+
+
+class _Worker:
+    """A process, the pipe to it, and what it still has to do."""
+
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.items: list[Any] = []
+
+    def give(self, items: list[Any], started: Callable[[Any], None] | None) -> None:
+        self.items = items
+        self.begin(started)
+
+    def begin(self, started: Callable[[Any], None] | None) -> None:
+        if started is not None:
+            started(self.items[0])
+        with suppress(OSError):  # if it died between two items, reading from the pipe will say so
+            self.pipe.send(self.items[0])
+
+    def take(self) -> tuple[Any, Any]:
+        item = self.items.pop(0)
+        try:
+            return item, self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            return item, Lost(_cause(self.process.exitcode))
+
+
+def _cause(code: int | None) -> str:
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        return f"its process was ended by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    return f"its process ended with exit code {code}"
+
+
+def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            item = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(work(item))

@@ -1,0 +1,78 @@
+"""Bounds and zeros object to constants made wrong: in the setting, in theory, in a model, in the drift."""
+
+from functools import lru_cache
+
+import jax
+import numpy as np
+
+from pathlines.claim import Evidence, absolute, at_most, evaluate, exactly
+from pathlines.claim.base import Claim
+from pathlines.claim.mistakes import objections, scaled
+from pathlines.domain import Sphere
+from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.integrate import flow
+from pathlines.limit.equiangular import overlap_rate
+from pathlines.model import SelfAttention
+from pathlines.observable.energy import energy_fraction
+
+SPHERE = Sphere(3)
+
+
+def claim_of(simulate, predict, within, quick, models=()):
+    claim = Claim("x/y", PERSPECTIVE, "l", "s", models, quick, {}, within, simulate, predict)
+    return objections(claim, "quick", None, evaluate(claim).checks)
+
+
+def test_scaled_reaches_numbers_and_leaves_the_rest():
+    value = {"a": (1.0, 2, "x"), "b": np.arange(2.0), "c": np.arange(2)}
+    found = scaled(value, 1.5)
+    assert found["a"] == (1.5, 2, "x")
+    np.testing.assert_array_equal(found["b"], [0.0, 1.5])
+    np.testing.assert_array_equal(found["c"], [0, 1])
+
+
+def test_a_bound_notices_a_wrong_setting_of_its_prediction():
+    found = claim_of(
+        lambda s: Evidence({"q": 0.99 * s.beta}), lambda s: Evidence({"q": s.beta}), {"q": at_most("r")}, {"beta": 2.0}
+    )
+    assert found == {"q": "beta of the prediction × 0.9"}
+
+
+def test_a_bound_that_nothing_can_break_is_named():
+    found = claim_of(lambda s: Evidence({"q": 0.1}), lambda s: Evidence({"q": 1e9}), {"q": at_most("r")}, {"beta": 2.0})
+    assert found == {"q": ""}
+
+
+@lru_cache
+def _remembered(beta):
+    return float(overlap_rate(0.3, 5, beta))
+
+
+def _residual(s):
+    return Evidence({"q": _remembered(s.beta) - RATE})
+
+
+RATE = float(overlap_rate(0.3, 5, 2.0))
+
+
+def test_a_zero_notices_a_wrong_function_of_theory_behind_a_cache():
+    found = claim_of(_residual, lambda s: Evidence({"q": 0.0}), {"q": absolute(1e-9, "r")}, {"beta": 2.0})
+    assert found == {"q": "overlap_rate × 1.1"}
+    assert _remembered(2.0) == RATE
+
+
+def test_a_zero_notices_a_wrong_drift():
+    start = SPHERE.uniform(jax.random.key(0), 6)
+
+    def simulate(s):
+        run = flow(SelfAttention(s.beta), start, until=1.0, record=energy_fraction, form="tokens", rtol=1e-8)
+        return Evidence({"residual": np.abs(run["dissipation_residual"].values).max()})
+
+    within = {"residual": absolute(1e-6, "r")}
+    found = claim_of(simulate, lambda s: Evidence({"residual": 0.0}), within, {"beta": 1.0}, models=("sa",))
+    assert found["residual"].startswith("drift × ")
+
+
+def test_counts_of_zero_are_zeros():
+    found = claim_of(lambda s: Evidence({"q": 0}), lambda s: Evidence({"q": 0}), {"q": exactly("r")}, {"n": 1})
+    assert found == {"q": ""}
