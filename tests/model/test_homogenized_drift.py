@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import pathlines as pl
-from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.model import RandomTransformer
 from pathlines.model.homogenized_drift import HomogenizedODE, homogenized_drift
 from pathlines.weights import GaussianHeads, MixtureHeads, fixed_heads
 from pathlines.weights.frozen import frozen
 from pathlines.weights.heads import Heads
+from pathlines.weights.offsets import drawn_points, tensor_points
 
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 KEY = jax.random.key(0)
@@ -140,10 +141,10 @@ def test_average_over_gaussian_heads_vs_plain_monte_carlo():
     scores = mean + left @ np.swapaxes(right, 1, 2)
     weights = np.exp(float(chain.beta) * (x @ np.swapaxes(scores, 1, 2)) @ x.T)
     samples = weights / weights.sum(axis=-1, keepdims=True) @ x @ value.T
-    _, found, _, radial, error = (np.asarray(a) for a in evaluated(homogenized_drift(chain, draws=4096), x))
+    _, found, _, radial, error = (np.asarray(a) for a in evaluated(homogenized_drift(chain, tolerance=1e-4), x))
     spread = samples.std(axis=0) / np.sqrt(count)
     assert np.all(np.abs(samples.mean(axis=0) - found) < 5 * spread + 5 * error)
-    assert 1e-6 < error < 2e-3
+    assert 1e-7 < error < 1e-3
     xi = samples - samples.mean(axis=0)
     along = np.sum(x * xi, axis=-1, keepdims=True)
     products = along * (xi - along * x)
@@ -152,25 +153,55 @@ def test_average_over_gaussian_heads_vs_plain_monte_carlo():
 
 
 @pytest.mark.parametrize(("qk_dim", "kurtosis"), [(4, 3 * (1 + 2 / 4)), (np.inf, 3.0)])
-def test_quasi_random_scores_have_the_moments_of_gaussian_products(qk_dim, kurtosis):
-    """⟨(A-Ā)z, y⟩ has mean 0, variance σ_A⁴p (one at p = ∞) and kurtosis 3(1 + 2/p), being χ_p times a normal."""
-    offsets = np.asarray(frozen(GaussianHeads(3, None, None, qk_dim, 1.0, 1.0), 1 << 13).offsets)
-    np.testing.assert_allclose(offsets.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(offsets.T @ offsets / len(offsets), np.eye(3), atol=0.01)
-    np.testing.assert_allclose(np.mean(offsets**4, axis=0), kurtosis, rtol=0.05)
+def test_offsets_have_the_moments_of_gaussian_products(qk_dim, kurtosis):
+    """⟨(A-Ā)z, y⟩ has mean 0, variance σ_A⁴p (one at p = ∞) and kurtosis 3(1 + 2/p), being χ_p times a normal.
+
+    A Gauss rule of order 4 has them exactly, 2¹³ quasi-random points approximately.
+    """
+    law = GaussianHeads(3, None, None, qk_dim, 1.0, 1.0)
+    for (q, w, *_), second, fourth in (
+        (tensor_points(law, 4), 1e-12, 1e-12),
+        (drawn_points(law, 1 << 13, 0), 0.01, 0.05),
+    ):
+        np.testing.assert_allclose(w @ q, 0, atol=1e-12)
+        np.testing.assert_allclose((w * q.T) @ q, np.eye(3), atol=second)
+        np.testing.assert_allclose(w @ q**4, kurtosis, rtol=fourth)
+
+
+@pytest.mark.parametrize(("d", "qk_dim", "rule"), [(2, np.inf, "order"), (2, 3, "order"), (6, np.inf, "blocks")])
+def test_averages_reach_the_tolerance_asked_for(d, qk_dim, rule):
+    """Against an average a hundred times as accurate, at other tokens than those it was tried at: within 4 tolerances.
+
+    A smaller tolerance takes more terms, and no more than it needs.
+    """
+    law = GaussianHeads(d, None, None, qk_dim, 1.0, 0.7)
+    chain, x = RandomTransformer(law=law, logit_scale=1.5), pl.Sphere(d).uniform(jax.random.key(8), 5)
+    rough, fine = (homogenized_drift(chain, tolerance=t) for t in ((1e-2, 1e-3) if d > 2 else (1e-3, 1e-5)))
+    assert getattr(rough.heads, rule) > 0 and rough.heads.count < fine.heads.count
+    values = [np.asarray(jax.jit(lambda y, f=f: f.mean_drift(y))(x)) for f in (rough, fine)]
+    tolerance = 1e-2 if d > 2 else 1e-3
+    assert 0 < np.linalg.norm(values[0] - values[1], axis=-1).max() < 4 * tolerance
+    assert rough.heads.error <= tolerance and not rough.heads.exact
+
+
+def test_an_average_out_of_reach_says_so():
+    law = GaussianHeads(8, None, None, np.inf, 1.0, 1.0)
+    with pytest.warns(PathlinesWarning, match="more than 32768 terms"):
+        heads = frozen(law, 1.0, 1e-6)
+    assert heads.error > 1e-6
 
 
 def test_frozen_heads_are_exact_for_atoms_and_for_fixed_scores():
     law = MixtureHeads(matrices(2), matrices(2), [0.25, 0.75])
-    assert frozen(law).blocks == 0 and frozen(law).count == 2
+    assert frozen(law).exact and frozen(law).count == 2
     fixed = frozen(GaussianHeads(3, 1.0, 0.0, None, 2.0, 1.0))
-    assert fixed.count == 1 and fixed.blocks == 0
+    assert fixed.count == 1 and fixed.exact
     np.testing.assert_allclose(fixed.values[0], 2 * np.eye(3))
 
 
 def test_many_heads_and_tokens_are_averaged_in_batches(monkeypatch):
     law = GaussianHeads(3, None, None, None, 1.0, 1.0)
-    field = homogenized_drift(RandomTransformer(law=law, beta=1.0), draws=64)
+    field = homogenized_drift(RandomTransformer(law=law, beta=1.0), tolerance=0.05)
     x = pl.Sphere(3).sines(5)
     whole = jax.jit(lambda y: field.mean_field(y))(x)
     monkeypatch.setattr("pathlines.model.homogenized_drift.WEIGHTS_AT_A_TIME", 250)

@@ -66,12 +66,13 @@ def test_nearby_tokens_synchronise_at_the_derived_rate():
     assert slopes.mean() == pytest.approx(-0.2, abs=5 * slopes.std() / np.sqrt(runs))
 
 
-def test_attention_is_added_to_the_noise():
-    """With σ = 0 a step is x ← N(x + δ A(x))."""
+def test_attention_moves_tokens_by_its_flow():
+    """With σ = 0 a step is the flow of self-attention over δ = 0.2, to the error (δ/2)⁵ of its two halves."""
     x, inner = pl.Sphere(3).sines(4), SelfAttention(2.0)
-    model = RandomPerceptron("relu", strength=0.0, attention=inner, time_step=0.1)
-    step, layer = jax.jit(lambda: (model.random_layer(x, 0, KEY), inner.layer(x, 0.0, 0.1)))()
-    np.testing.assert_allclose(step, layer, atol=1e-14)
+    model = RandomPerceptron("relu", strength=0.0, attention=inner, time_step=0.2)
+    step = jax.jit(lambda: model.random_layer(x, 0, KEY))()
+    flowed = pl.flow(inner, x, times=[0.2], method="dop853", rtol=1e-12, form="tokens")["tokens"].values[-1]
+    np.testing.assert_allclose(step, flowed, atol=2e-5)
 
 
 def mean_overlaps(model, directions, depth, every, runs=6):

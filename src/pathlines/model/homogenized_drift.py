@@ -37,8 +37,8 @@ class HomogenizedDrift(Module):
     first order, as b alone is ("none"). Check with one token and V fixed: N(x + ηVx) is a power iteration with log(I +
     ηV)/η = V - ηV²/2 + …, and P V² x = ∇_b b + 2⟨x, Vx⟩ b.
 
-    Expectations are sums over ``heads`` (exact for laws with atoms). Cost O(a n²d) for a heads, ∇_b b three times that;
-    memory O(a n d), and at most 2²² attention weights at a time.
+    Expectations are sums over ``heads`` (exact for laws with atoms, to a tolerance for Gaussian scores). Cost O(a n²d)
+    for a heads, ∇_b b three times that; memory O(a n d), and at most 2²² attention weights at a time.
     """
 
     chain: RandomTransformer
@@ -101,9 +101,15 @@ class HomogenizedDrift(Module):
         return drift - eta * along - eta / self.chain.heads * noise
 
     def sampling_error(self, x: Tokens) -> Float[Array, ""]:
-        """Largest standard error |δb_i| of the quasi-random average, from its independent blocks; zero when exact."""
-        if self.heads.blocks < 2:
+        """Largest error |δb_i| of the average: standard error of its blocks, or distance from the Gauss rule below it.
+
+        Zero when the average is exact.
+        """
+        if self.heads.exact:
             return jnp.zeros((), x.dtype)
+        if self.heads.below is not None:
+            below = HomogenizedDrift(self.chain, self.heads.below, self.corrector)
+            return jnp.max(jnp.linalg.norm(self.mean_drift(x) - below.mean_drift(x), axis=-1))
         fields = tangent(x, self.fields(x))
         means = jnp.mean(fields.reshape(self.heads.blocks, -1, *x.shape), axis=1)
         variance = jnp.sum(jnp.var(means, axis=0, ddof=1), axis=-1) / self.heads.blocks
@@ -121,11 +127,11 @@ def tangent(x: Float[Array, "*a n d"], v: Float[Array, "*a n d"]) -> Float[Array
 
 
 def homogenized_drift(
-    chain: RandomTransformer, corrector: str = "full", draws: int = 1024, seed: int = 0
+    chain: RandomTransformer, corrector: str = "full", tolerance: float = 1e-3, seed: int = 0
 ) -> HomogenizedDrift:
-    """The drift of a chain; ``draws`` and ``seed`` are those of the average over Gaussian scores."""
+    """The drift of a chain; ``tolerance`` and ``seed`` are those of the average over Gaussian scores."""
     require(corrector in CORRECTORS, "corrector", f"be one of {', '.join(CORRECTORS)}", corrector)
-    return HomogenizedDrift(chain, frozen(chain.law, draws, seed), corrector)
+    return HomogenizedDrift(chain, frozen(chain.law, float(chain.beta), tolerance, seed), corrector)
 
 
 class HomogenizedODE(LimitOfChain):
@@ -152,14 +158,14 @@ class HomogenizedODE(LimitOfChain):
         corrector: str = "full",
         update: str = "ambient",
         multiplicities: Any = None,
-        draws: int = 1024,
+        tolerance: float = 1e-3,
         seed: int = 0,
     ) -> None:
         chain = RandomTransformer(
             law=law, beta=beta, logit_scale=logit_scale, step=step, heads=heads, update=update,
             multiplicities=multiplicities,
         )  # fmt: skip
-        self.field = homogenized_drift(chain, corrector, draws, seed)
+        self.field = homogenized_drift(chain, corrector, tolerance, seed)
 
     @property  # type: ignore[misc]
     def chain(self) -> RandomTransformer:  # type: ignore[override]
@@ -168,12 +174,8 @@ class HomogenizedODE(LimitOfChain):
 
     @property
     def derived(self) -> dict[str, Any]:
-        """The parameters of the chain, and how many heads stand for the law."""
-        return {
-            **self.chain.derived,
-            "averaged_heads": self.field.heads.count,
-            "exact_average": self.field.heads.blocks == 0,
-        }
+        """The parameters of the chain, how many heads stand for the law, and how well."""
+        return {**self.chain.derived, **self.field.heads.summary}
 
     def retract(self, state: Tokens) -> Tokens:
         """N(x)."""
@@ -184,7 +186,7 @@ class HomogenizedODE(LimitOfChain):
         return self.field(state)
 
     def sampling_error(self, tokens: Any) -> float:
-        """Largest standard error of b_i at these tokens (Gaussian scores only; zero when the average is exact)."""
+        """Largest error of b_i at these tokens (Gaussian scores only; zero when the average is exact)."""
         return float(self.field.sampling_error(self.initial(jnp.asarray(tokens))))
 
 
@@ -199,10 +201,10 @@ def _build(
     qk_dim: float | None = None,
     corrector: str = "full",
     update: str = "ambient",
-    draws: int = 1024,
+    tolerance: float = 1e-3,
 ) -> HomogenizedODE:
     law = GaussianHeads(d, None, sigma_a, qk_dim, value, score)
-    return HomogenizedODE(law, beta, step=step, heads=heads, corrector=corrector, update=update, draws=draws)
+    return HomogenizedODE(law, beta, step=step, heads=heads, corrector=corrector, update=update, tolerance=tolerance)
 
 
 MODELS.register(

@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pathlines.domain.draws import Draws
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
 from pathlines.model.base import MODELS, Description
 from pathlines.model.pair import PairDiffusion, PairModel, Scalar
+from pathlines.model.splitting import STAGES, split_step
 
 
 class FixedScorePair(PairDiffusion):
@@ -55,13 +57,16 @@ class FixedScorePair(PairDiffusion):
 class RandomScorePair(PairModel):
     """The same two tokens with query-keys drawn afresh, p = ∞: logits differ by 2u_i, u_i = b√a Z_i, corr(Z_i) = R.
 
-    With weights (1 ± t_i)/2, t_i = tanh u_i, T = ½(t_1² + t_2²), C = t_1 t_2 and Ψ = (t_1 + t_2)²/(4c), c = 1 - a, each
-    step of length Δ averages over M = ``noise_heads`` draws (derived; Homogenized Transformers, arXiv:2604.01978):
+    With weights (1 ± t_i)/2, t_i = tanh u_i, T = ½(t_1² + t_2²), C = t_1 t_2 and Ψ = (t_1 + t_2)²/(4c), c = 1 - a, in
+    y = artanh R (derived; Homogenized Transformers, arXiv:2604.01978)
 
-        y ← y + (Δ/d)[c + aC + (d-3)(1 - T + Ψ)/2] + √((Δ/d)(1 - C + Ψ)) N(0, 1),
+        dy = (1/d) E[c + aC + (d-3)(1 - T + Ψ)/2] dτ + √(E[1 - C + Ψ]/d) dB.
 
-    weak order one. t_1 + t_2 is formed as 2 sinh U/(cosh U + cosh D) with U = u_1 + u_2, D = u_1 - u_2 independent, so
-    that Ψ has its digits at R = -1. You will see the antipodal phase of ``FixedScorePair`` disappear for d ≥ 4.
+    A step of length Δ is split: half a step of the drift's flow, noise, half a step of the flow (``splitting``), with
+    averages over M = ``noise_heads`` draws for the noise and for every stage of the flow. Errors of E R and E R² at
+    τ = 2, d = 8, b = 4, M = 2: -0.004Δ and -0.008Δ (Euler: -0.029Δ in E R). t_1 + t_2 is formed as 2 sinh U/(cosh U +
+    cosh D) with U = u_1 + u_2, D = u_1 - u_2 independent, so that Ψ has its digits at R = -1. You will see the
+    antipodal phase of ``FixedScorePair`` disappear for d ≥ 4.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED, STOCHASTIC_CLUSTERING)
@@ -82,20 +87,33 @@ class RandomScorePair(PairModel):
         """Diffusive time."""
         return {"tau": float(self.time_step)}
 
-    def random_layer(self, state: Scalar, number: Array, key: PRNGKeyArray) -> Scalar:
-        """One step with M draws of the attention."""
-        z = jax.random.normal(key, (2 * self.noise_heads + 1,), state.dtype)
-        sums, differences = z[1::2], z[2::2]
-        a, c = jax.nn.sigmoid(-2 * state), jax.nn.sigmoid(2 * state)
+    def averages(self, y: Scalar, sums: Array, differences: Array) -> tuple[Scalar, Scalar, Scalar]:
+        """Means of T, C and Ψ over draws of normals for U and D."""
+        a, c = jax.nn.sigmoid(-2 * y), jax.nn.sigmoid(2 * y)
         spread = self.logit_scale * jnp.sqrt(a)
         U, D = 2 * spread * jnp.sqrt(c) * sums, 2 * spread * jnp.sqrt(a) * differences
         first, second = jnp.tanh((U + D) / 2), jnp.tanh((U - D) / 2)
         both = 2 * _sinh_ratio(U, D) / jnp.sqrt(jnp.maximum(c, jnp.finfo(c.dtype).tiny))
-        T, C = jnp.mean(first**2 + second**2) / 2, jnp.mean(first * second)
-        Psi = jnp.mean(both**2) / 4
-        drift = c + a * C + (self.d - 3) * (1 - T + Psi) / 2
-        noise = jnp.sqrt(self.time_step / self.d * (1 - C + Psi)) * z[0]
-        return state + self.time_step / self.d * drift + noise
+        return jnp.mean(first**2 + second**2) / 2, jnp.mean(first * second), jnp.mean(both**2) / 4
+
+    def random_layer(self, state: Scalar, number: Array, key: PRNGKeyArray) -> Scalar:
+        """One split step, M draws of the attention for each stage of the drift and for the noise."""
+        parts = 2 * len(STAGES[0]) + 1
+        draws = Draws(key, parts * 2 * self.noise_heads + 1, 0, state.dtype)
+        normals, z = draws.normal(parts, 2, self.noise_heads), draws.normal(1)[0]
+
+        def drift(y: Scalar, stage: Array) -> Scalar:
+            T, C, Psi = self.averages(y, *normals[stage])
+            a, c = jax.nn.sigmoid(-2 * y), jax.nn.sigmoid(2 * y)
+            return c + a * C + (self.d - 3) * (1 - T + Psi) / 2
+
+        step = self.time_step / self.d
+
+        def shaken(y: Scalar) -> Scalar:
+            _, C, Psi = self.averages(y, *normals[-1])
+            return y + jnp.sqrt(step * (1 - C + Psi)) * z
+
+        return split_step(drift, shaken, lambda y: y, state, step)
 
 
 def _sinh_ratio(U: Float[Array, " m"], D: Float[Array, " m"]) -> Float[Array, " m"]:

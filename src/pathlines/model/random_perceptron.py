@@ -21,6 +21,7 @@ from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.perceptron import ACTIVATIONS
 from pathlines.model.random_transformer import moved, spread_of
 from pathlines.model.self_attention import SelfAttention
+from pathlines.model.splitting import split_step
 
 Kernel = Callable[[Array, Array], Array]
 
@@ -81,16 +82,18 @@ class PerceptronNoise(Module):
 
 
 class RandomPerceptron(Model):
-    """x_i ← N( x_i + δ A_i + σ√δ u_i ),  u = W_2 φ(W_1 √d x) drawn afresh for all tokens,  A_i = Σ_k a_ik x_k or zero.
+    """x ← Φ_{δ/2} S Φ_{δ/2} x,  S x_i = N( x_i + σ√δ u_i ),  u = W_2 φ(W_1 √d x) drawn afresh for all tokens.
 
-    Two models in one. Without ``attention`` and with δ = 1 it is a perceptron layer of a random transformer, step σ =
-    η_m (the perceptron remark of Homogenized Transformers, arXiv:2604.01978). With a deterministic self-attention it is
-    the Euler scheme, weak order one in δ, of
+    Two models in one. Without ``attention`` Φ is the identity; with δ = 1 it is a perceptron layer of a random
+    transformer, step σ = η_m (the perceptron remark of Homogenized Transformers, arXiv:2604.01978). With a
+    deterministic self-attention A_i = Σ_k a_ik x_k, whose flow is Φ, it is the split scheme (``splitting``) of
 
         dx_i = P_i A_i dt + P_i dζ_i - …,   d⟨ζ_i, ζ_j⟩ = (σ²/d) κ(⟨x_i, x_j⟩) I dt,
 
     attention drift with common noise from random perceptrons (Stochastic Scaling Limits and Synchronization by Noise in
-    Deep Transformer Models, arXiv:2604.26898). ``width`` is the number of hidden units, ``None`` for infinitely many.
+    Deep Transformer Models, arXiv:2604.26898), with an error O(σ²δ² + σ⁴δ). Noise alone keeps an error O(σ⁴δ): the
+    rate of a small gap, exactly that of ``layer_separation_rates``, is off by 0.5 % (relu) to 2 % (erf, σ_w = 3) at
+    d = 16, δ = 0.02. ``width`` is the number of hidden units, ``None`` for infinitely many.
 
     You will see nearby tokens synchronise under the noise alone when κ'(1)/κ(1) < (d-1)/(d-3) (relu, linear), and be
     driven apart by saturating odd activations (erf with σ_w = 3) in high dimension. Good values: d = 8..128, σ = 1, δ =
@@ -149,11 +152,15 @@ class RandomPerceptron(Model):
         return float(n * (4 * n + 4 * d + 2 * (self.noise.width or 0)))
 
     def random_layer(self, state: Float[Array, "n d"], number: Array, key: PRNGKeyArray) -> Float[Array, "n d"]:
-        """Attention and noise, then N."""
-        increment = self.strength * jnp.sqrt(self.time_step) * self.noise.output(state, key)
-        if self.attention is not None:
-            increment = increment + self.time_step * self.attention.attend(state, number * self.time_step)[0]
-        return moved(state, increment, "ambient")
+        """Attention for half a step, noise, attention for the other half; its weights those of the middle."""
+        scale = self.strength * jnp.sqrt(self.time_step)
+        shaken = lambda x: moved(x, scale * self.noise.output(x, key), "ambient")  # noqa: E731
+        attention = self.attention
+        if attention is None:
+            return shaken(state)
+        t = (number + 0.5) * self.time_step
+        drift = lambda x, stage: attention.drift(x, t)  # noqa: E731
+        return split_step(drift, shaken, attention.retract, state, self.time_step)
 
 
 def _build(

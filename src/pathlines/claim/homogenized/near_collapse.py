@@ -14,12 +14,16 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
 from pathlines.integrate.chain import chain
 from pathlines.limit.homogenized.collapse import layer_collapse_rates, near_collapse_rates
-from pathlines.limit.homogenized.perceptron_collapse import mean_separation_rate, typical_separation_rate
+from pathlines.limit.homogenized.perceptron_collapse import (
+    layer_separation_rates,
+    mean_separation_rate,
+    typical_separation_rate,
+)
 from pathlines.model.base import Model
 from pathlines.model.random_perceptron import RandomPerceptron
 from pathlines.model.random_transformer import RandomTransformer
@@ -76,22 +80,41 @@ def expected(labels: list[str], found: list[tuple[float, float]], tau: float) ->
     return Evidence({"typical_rate": typical, "mean_rate": mean}, curves=tuple(curves))
 
 
-def simulate_attention(s: Any) -> Evidence:
-    """Layers of attention, a chain for each dimension."""
-    models = [RandomTransformer(d, step=math.sqrt(s.v), logit_scale=s.b) for d in s.dims]
-    found = measured([(f"d = {m.d}", m, m.d) for m in models], s.n, s)
+def with_layers(found: Evidence) -> Evidence:
+    """The same rates once more, to be compared with those of layers of finite length."""
     again = {f"layer_{name}": value for name, value in found.values.items()}
     errors = {f"layer_{name}": value for name, value in found.uncertainties.items()}
     return Evidence({**found.values, **again}, {**found.uncertainties, **errors}, found.curves, found.runs)
 
 
-def predict_attention(s: Any) -> Evidence:
-    """-(d-1)/d and -(d-3)/d of the diffusion; and what layers of this v do, by quadrature, which differs by O(v)."""
-    limit = expected([f"d = {d}" for d in s.dims], [near_collapse_rates(d) for d in s.dims], s.tau)
-    typical, mean = np.array([layer_collapse_rates(d, s.v) for d in s.dims]).T
+def beside_layers(limit: Evidence, layers: list[tuple[float, float]]) -> Evidence:
+    """Rates of the diffusion, whose error is the known distance of layers from it, and rates of the layers."""
+    typical, mean = np.array(layers).T
     values = {**limit.values, "layer_typical_rate": typical, "layer_mean_rate": mean}
     apart = {name: 1.5 * np.abs(values[f"layer_{name}"] - values[name]) / ERRORS for name in limit.values}
     return Evidence(values, apart, limit.curves, source="closed form; quadrature of a layer")
+
+
+RATES = {
+    "typical_rate": standard_errors(
+        ERRORS, "standard errors over pairs, and 1.5 times what layers of this length differ by"
+    ),
+    "mean_rate": standard_errors(ERRORS, "the same"),
+    "layer_typical_rate": standard_errors(ERRORS, "standard errors over pairs"),
+    "layer_mean_rate": standard_errors(ERRORS, "standard errors over pairs"),
+}
+
+
+def simulate_attention(s: Any) -> Evidence:
+    """Layers of attention, a chain for each dimension."""
+    models = [RandomTransformer(d, step=math.sqrt(s.v), logit_scale=s.b) for d in s.dims]
+    return with_layers(measured([(f"d = {m.d}", m, m.d) for m in models], s.n, s))
+
+
+def predict_attention(s: Any) -> Evidence:
+    """-(d-1)/d and -(d-3)/d of the diffusion; and what layers of this v do, by quadrature, which differs by O(v)."""
+    limit = expected([f"d = {d}" for d in s.dims], [near_collapse_rates(d) for d in s.dims], s.tau)
+    return beside_layers(limit, [layer_collapse_rates(d, s.v) for d in s.dims])
 
 
 claim(
@@ -103,14 +126,7 @@ claim(
     models=("random",),
     quick={"dims": [5, 20], "n": 2, "b": 0.0, "gap": 1e-4, "v": 0.02, "tau": 2.0, "runs": 20000, "seed": 16},
     full={"dims": [4, 5, 10, 20], "v": 0.01, "runs": 100000},
-    within={
-        "typical_rate": standard_errors(
-            ERRORS, "standard errors over pairs, and 1.5 times what layers of this v differ by"
-        ),
-        "mean_rate": standard_errors(ERRORS, "the same"),
-        "layer_typical_rate": standard_errors(ERRORS, "standard errors over pairs"),
-        "layer_mean_rate": standard_errors(ERRORS, "standard errors over pairs"),
-    },
+    within=RATES,
     simulate=simulate_attention,
     predict=predict_attention,
     axes=Axes("diffusive time τ", "change of the logarithm"),
@@ -121,16 +137,20 @@ def _perceptron(name: str, sigma_w: float, s: Any) -> RandomPerceptron:
     return RandomPerceptron(name, sigma_w=sigma_w, width=s.width, time_step=s.time_step)
 
 
+def _label(name: str, sigma_w: float, d: int) -> str:
+    return f"{name}, σ_w = {sigma_w:g}, d = {d}"
+
+
 def simulate_perceptron(s: Any) -> Evidence:
-    """Perceptron noise alone, a chain for each (activation, σ_w)."""
-    cases = [(f"{name}, σ_w = {w:g}", _perceptron(name, w, s)) for name, w in s.cases]
-    return measured([(label, model, s.d) for label, model in cases], s.n, s)
+    """Perceptron noise alone, a chain for each (activation, σ_w, d)."""
+    return with_layers(measured([(_label(f, w, d), _perceptron(f, w, s), d) for f, w, d in s.cases], s.n, s))
 
 
 def predict_perceptron(s: Any) -> Evidence:
-    """From κ(1) and κ'(1) of the kernel."""
-    found = [(typical_separation_rate(s.d, name, w), mean_separation_rate(s.d, name, w)) for name, w in s.cases]
-    return expected([f"{name}, σ_w = {w:g}" for name, w in s.cases], found, s.tau)
+    """From κ(1) and κ'(1) of the kernel; and what layers of this δ do, by quadrature, which differs by O(δ)."""
+    found = [(typical_separation_rate(d, f, w), mean_separation_rate(d, f, w)) for f, w, d in s.cases]
+    limit = expected([_label(*case) for case in s.cases], found, s.tau)
+    return beside_layers(limit, [layer_separation_rates(d, s.time_step, f, w) for f, w, d in s.cases])
 
 
 claim(
@@ -142,23 +162,24 @@ claim(
     "them apart.",
     models=("random-perceptron",),
     quick={
-        "cases": [["relu", 1.0], ["erf", 3.0]],
-        "d": 16,
+        "cases": [["relu", 1.0, 4], ["erf", 3.0, 16]],
         "width": None,
         "n": 2,
-        "gap": 1e-6,
+        "gap": 1e-8,
         "time_step": 0.02,
         "tau": 2.0,
-        "runs": 4000,
+        "runs": 40000,
         "seed": 2,
     },
-    full={"cases": [["relu", 1.0], ["linear", 1.0], ["erf", 1.0], ["erf", 3.0]], "time_step": 0.01, "runs": 40000},
-    within={
-        "typical_rate": absolute(0.03, "O(δ) of the scheme and three standard errors"),
-        "mean_rate": absolute(0.05, "the same; the mean gap has a heavier tail"),
+    full={
+        "cases": [["relu", 1.0, 4], ["linear", 1.0, 4], ["erf", 1.0, 4], ["erf", 3.0, 16]],
+        "time_step": 0.01,
+        "runs": 600000,
     },
+    within=RATES,
     simulate=simulate_perceptron,
     predict=predict_perceptron,
     axes=Axes("t", "change of the logarithm"),
-    note="The condition of arXiv:2604.26898 itself was not available for comparison.",
+    note="Layers of length δ differ from the diffusion by O(δ), by 1.7 % for erf, σ_w = 3, d = 16, δ = 0.02: computed, "
+    "not allowed for. The condition of arXiv:2604.26898 itself was not available for comparison.",
 )

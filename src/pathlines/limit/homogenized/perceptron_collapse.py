@@ -24,9 +24,11 @@ from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
 from pathlines.limit.arguments import one_of, real_array
 from pathlines.limit.homogenized.perceptron_kernel import Activation, ends, perceptron_kernel
+from pathlines.limit.homogenized.wishart import chi_square_rule
 
 SOURCES = (HOMOGENIZED, SYNCHRONIZATION)
 KINDS = ("layers", "ode")
+_GAUSS = 16  # nodes each way, for layers of small noise: 1e-12 up to σ²δκ'(1) = 0.1
 Scalar = Callable[[float], float]
 
 
@@ -110,6 +112,32 @@ def typical_separation_rate(
     """
     d, top, slope, squared = _noise(d, activation, sigma_w, strength)
     return squared / d * ((d - 3) * slope - (d - 1) * top)
+
+
+def layer_separation_rates(
+    d: int, step: float, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+) -> tuple[float, float]:
+    """(typical, mean) separation rate per unit of time of layers x ← N(x + σ√δ u) of length δ = ``step`` (derived).
+
+    They tend to ``typical_separation_rate`` and ``mean_separation_rate`` as δ → 0. Nearly equal tokens x, x+Δ receive
+    u and u + |Δ|√(κ'(1)/d) h with u of variance κ(1)/d, h standard normal, independent to leading order in Δ. With w =
+    x + σ√δ u and s² = σ²δκ'(1)/d the gap 1-R is multiplied by |P_w(Δ̂ + s h)|²/|w|², where |P_wΔ̂|² = 1 - ⟨w,Δ̂⟩²/|w|²:
+    tensor Gauss rules in ⟨w,x⟩, ⟨w,Δ̂⟩, the χ² of the d-2 other directions of w, h along P_wΔ̂ and the χ² of its others.
+    """
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    delta = finite_number("step", step, 0.0, open_low=True)
+    others = positive_integer("d", d, 3) - 2
+    a, s = squared * delta * top / d, squared * delta * slope / d
+    g, share = np.polynomial.hermite_e.hermegauss(_GAUSS)
+    share = share / share.sum()
+    rest, chance = chi_square_rule(others, _GAUSS)
+    first, side, beyond = (1 + np.sqrt(a) * g[:, None, None]) ** 2, a * (g**2)[:, None], a * others * rest
+    whole = (first + side + beyond)[..., None, None]
+    left = (first + beyond)[..., None, None] / whole
+    moved = (np.sqrt(left) + np.sqrt(s) * g[:, None]) ** 2 + s * others * rest
+    weights = np.einsum("i,j,k,l,m->ijklm", share, share, chance, share, chance)
+    ratio = moved / whole
+    return float(np.sum(weights * np.log(ratio))) / delta, float(np.log(np.sum(weights * ratio))) / delta
 
 
 def synchronises(d: int, activation: str | Activation = "relu", sigma_w: float = 1.0) -> bool:
