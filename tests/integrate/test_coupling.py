@@ -93,7 +93,7 @@ def test_what_cannot_be_shared_is_refused():
     other = pl.RandomTransformer(2, step=0.2, logit_scale=2.0, sigma_v=0.3)
     random = pl.GaussianHeads(2, value_mean=1.0)
     uneven = pl.HomogenizedSDE(FIXED, 1.0, step=0.2, time_step=0.15)
-    fine = pl.HomogenizedSDE(random, logit_scale=1.0, step=0.2, time_step=0.1, draws=64)
+    fine = pl.HomogenizedSDE(random, logit_scale=1.0, step=0.2, time_step=0.1, tolerance=0.05)
     deep = pl.RandomTransformer(law=random, logit_scale=1.0, step=0.2)
     for models, message in (
         ([PLANE, other], "the same law of heads"),
