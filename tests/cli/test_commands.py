@@ -185,3 +185,20 @@ def test_tradeoff_is_the_table_of_collapse_times():
     assert found["time"] == pytest.approx(2.99253, abs=5e-6)
     assert found["table"]["16"]["0.0"] == pytest.approx(np.log(17))
     assert found["elasticities"]["n"] > 0
+
+
+def test_brackets_are_printed_as_they_are():
+    """`C E[y zᵀ]` is mathematics, and rich would take it for markup."""
+    assert "E[y zᵀ]" in pathlines("show", "gaussian-sigmoid", check=0).stdout
+    assert "E[y" in pathlines("list", "models", check=0).stdout
+
+
+def test_a_file_that_exits_is_bad_input(tmp_path):
+    file = tmp_path / "leaves.py"
+    file.write_text("raise SystemExit(0)")
+    shown = pathlines("--load", file, "verify", "clustering/CL-43", check=2)
+    assert "could not be loaded: SystemExit" in shown.stderr
+
+
+def test_no_seed_to_try_is_bad_input():
+    assert "has a seed" in pathlines("verify", "clustering/CL-43", "--seeds", "2", check=2).stderr

@@ -48,6 +48,21 @@ class Noticed(msgspec.Struct, frozen=True):
         return self.objection or "no mistake that was tried"
 
 
+def side(kind: str) -> str:
+    """The sign before a bound; nothing before a value."""
+    return {"at most": "≤ ", "at least": "≥ "}.get(kind, "")
+
+
+def distance(kind: str, error: float | None, tolerance: float | None) -> str:
+    """How far a comparison is from failing: error and tolerance of a value, what is left of a bound."""
+    if error is None or tolerance is None:
+        return "–"
+    if not side(kind):
+        return f"{error:.2g} {'≤' if error <= tolerance else '>'} {tolerance:.2g}"
+    slack = tolerance - error
+    return f"{abs(slack):.2g} {'to spare' if slack >= 0 else 'beyond'}"
+
+
 def over_seeds(outcomes: Iterable[Outcome]) -> list[OverSeeds]:
     """One row a claim, in the order of their names."""
     groups: dict[str, list[Outcome]] = {}

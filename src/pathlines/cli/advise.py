@@ -163,15 +163,15 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
         f"{reading.source}: {a.family}, d = {a.width}, {a.heads} heads, {a.layers} layers, {a.placement}-norm, "
         f"{advice.tokens} tokens"
     )
-    screen.print(f"[bold]{advice.verdict}[/bold]")
+    screen.print(advice.verdict, style="bold")
     key = "● predicted mean cosine, │ ± s.d. over seeds" + (", ○ random models" if measured else "")
     screen.print(key)
     for line in curve_lines(found.mean_cosine, found.spread, None if measured is None else np.array(measured.mean)):
-        screen.print(line, markup=False)
+        screen.print(line)
     if measured is not None:
         largest, mean = measured.errors(found.mean_cosine)
         text = f"against {measured.seeds} random models, {measured.model}: largest error {largest:.3f}, mean {mean:.3f}"
-        screen.print(f"{text}; their s.d. at the last layer {measured.spread[-1]:.3f}", markup=False)
+        screen.print(f"{text}; their s.d. at the last layer {measured.spread[-1]:.3f}")
     depths = ", ".join(f"{level:g}: {'–' if layer is None else layer}" for level, layer in advice.collapse.items())
     screen.print(f"first layer with mean cosine ≥ {depths}   (– not within {4 * a.layers} layers)")
     if advice.whole_context is not None:
@@ -182,7 +182,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
         f"{found.residual_rms[-1]:.3g}, entropy of attention {found.attention_entropy[-1]:.2f} nats"
     )
     for line in advice.regime:
-        screen.print(f"· {line}", markup=False)
+        screen.print(f"· {line}")
     if advice.changes:
         table = Table(box=None, padding=(0, 2), title="smallest single change", title_justify="left")
         for column in ("knob", "multiply by", "cosine then", "∂cosine/∂log x"):
@@ -199,7 +199,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
         for outcome in advice.outcomes:
             table.add_row(outcome.name, f"{outcome.cosine:.3f}", f"{outcome.change:+.3f}")
         screen.print(table)
-    screen.print("assumes: " + "; ".join(advice.assumptions) + ".", markup=False)
+    screen.print("assumes: " + "; ".join(advice.assumptions) + ".")
 
 
 def _print_json(reading: Reading, advice: Advice, measured: Simulated | None) -> None:

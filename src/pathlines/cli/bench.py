@@ -95,9 +95,9 @@ def _show(report: Any) -> None:
             table.add_row(*cells, style=style)
     screen.print(table)
     if warning(report.others):
-        screen.print(warning(report.others), soft_wrap=True, markup=False)
+        screen.print(warning(report.others), soft_wrap=True)
     for line in left_out(report):
-        screen.print(f"left out: {line}", soft_wrap=True, markup=False)
+        screen.print(f"left out: {line}", soft_wrap=True)
     for goal in report.goals:
         if goal.measured:
-            screen.print(f"{VERDICTS[goal.met]:<13} {goal.text}: {goal.measured}", soft_wrap=True, markup=False)
+            screen.print(f"{VERDICTS[goal.met]:<13} {goal.text}: {goal.measured}", soft_wrap=True)

@@ -66,10 +66,10 @@ def parse_changes(pairs: list[str] | None) -> dict[str, Any]:
 
 
 def console(*, stderr: bool = False) -> Any:
-    """A rich console."""
+    """A rich console that prints text as it is: brackets are mathematics and file names here, never markup."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    return Console(stderr=stderr, highlight=False, markup=False)
 
 
 def writable(path: Path) -> Path:

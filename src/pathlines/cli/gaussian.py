@@ -60,7 +60,7 @@ def gaussian(
         typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
     else:
         for line in _lines(document):
-            console().print(line, markup=False, highlight=False, soft_wrap=True)
+            console().print(line, soft_wrap=True)
     if figure is not None:
         from pathlines.draw import FIGURES, save_figure
 

@@ -56,7 +56,7 @@ def modes(
         typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
     else:
         for line in lines:
-            console().print(line, markup=False, highlight=False, soft_wrap=True)
+            console().print(line, soft_wrap=True)
     if figure is not None:
         from pathlines.draw import save_figure
 

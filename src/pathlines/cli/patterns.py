@@ -46,10 +46,10 @@ def patterns(
         typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
     screen = console()
-    screen.print(f"β = {beta:g}, d = {d}, N = {tokens:g}", markup=False)
+    screen.print(f"β = {beta:g}, d = {d}, N = {tokens:g}")
     screen.print(_rates(found))
     for line in _sentences(found):
-        screen.print(line, markup=False, soft_wrap=True)
+        screen.print(line, soft_wrap=True)
 
 
 def _rates(found: Any) -> Any:

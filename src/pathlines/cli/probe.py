@@ -115,7 +115,7 @@ def _show(probed: Any) -> None:
         table.add_row(str(layer), *_cells(probed, layer))
     console().print(table)
     for note in probed.notes:
-        console().print(note, markup=False)
+        console().print(note)
 
 
 def _cells(probed: Any, layer: int) -> list[str]:

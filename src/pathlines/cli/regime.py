@@ -61,6 +61,6 @@ def regime(
         typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
         return
     for line in (*numbers.lines(), "", *found.lines()):
-        console().print(line, markup=False, highlight=False)
+        console().print(line)
     if plot is not None:
         console().print(f"figure: {plot.resolve()}", soft_wrap=True)

@@ -127,7 +127,7 @@ def _print_text(result: Any, how: str, out: Path | None, plot: Path | None) -> N
     from rich.table import Table
 
     screen = console()
-    screen.print(repr(result), markup=False)
+    screen.print(repr(result))
     if how == "stored":
         screen.print("  (stored result; --fresh computes it again)")
     if how == "resumed":

@@ -26,6 +26,8 @@ def show(
     ready()
     if name.endswith(".nc"):
         return _show_run(Path(name), plot)
+    from rich.text import Text
+
     from pathlines.claim import CLAIMS
     from pathlines.draw import ANIMATIONS, FIGURES
     from pathlines.foundation.errors import UnknownNameError
@@ -47,7 +49,7 @@ def show(
         raise UnknownNameError(f"There is nothing called `{name}`.{hint}")
     for lines in found:
         for title, text in lines:
-            console().print(f"[bold]{title:>13}[/]  " + str(text).replace("[", r"\["), soft_wrap=False)
+            console().print(Text.assemble((f"{title:>13}", "bold"), f"  {text}"), soft_wrap=False)
         console().print()
     return None
 
@@ -95,7 +97,7 @@ def _show_run(path: Path, plot: Path | None) -> None:
     from pathlines.store import open_run
 
     run = open_run(path)
-    console().print(repr(run), markup=False)
+    console().print(repr(run))
     if plot is not None:
         from pathlines.draw import plot as draw
         from pathlines.draw import save_figure

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from pathlines.claim import CLAIMS, Outcome
 from pathlines.claim.evaluate import Check
+from pathlines.claim.summary import distance, side
 from pathlines.draw.claim_figure import claim_figure, inline_svg
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
@@ -87,7 +88,9 @@ def _rows(check: Check, objection: str | None = None, most: int = 8) -> list[dic
     rows = [
         {
             "quantity": check.quantity + (f" [{i + 1}]" if count > 1 else ""),
-            **{k: pick(getattr(check, k), i) for k in ("measured", "expected", "uncertainty", "error", "tolerance")},
+            **{k: pick(getattr(check, k), i) for k in ("measured", "expected", "uncertainty")},
+            "side": side(check.kind),
+            "distance": distance(check.kind, pick(check.error, i), pick(check.tolerance, i)),
             "kind": check.kind,
             "reason": check.reason if i == order[0] else "",
             "notices": _notices(check, objection) if i == order[0] else "",

@@ -24,6 +24,6 @@ def load_file(path: str | Path) -> None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ArgumentError(f"The file {path} could not be loaded: {type(error).__name__}: {error}") from error

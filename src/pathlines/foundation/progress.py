@@ -40,7 +40,12 @@ class Progress:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
         self._bar.start()
         self._task = self._bar.add_task(self._label, total=self._total)
