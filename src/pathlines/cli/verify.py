@@ -55,9 +55,9 @@ def verify(
 
     Exit code 0 when every verdict is the expected one, 1 otherwise, 2 for bad input (a claim cannot run at a setting).
 
-    With `--power`, each number says which relative error of its prediction would be refuted, and mistakes are put into
-    the computation of bounds and zeros until one is noticed (at quick size only: it takes twenty runs of a claim). With `--seeds 20`, claims in which chance has a part are
-    judged at twenty seeds that nobody chose.
+    With `--power`, each number says which relative error of its prediction would be refuted; at quick size mistakes are
+    also put into the computation of bounds and zeros until one is noticed (up to twenty runs of a claim). With
+    `--seeds 20`, claims in which chance has a part are judged at twenty seeds that nobody chose.
 
     Examples: `pathlines verify`, `pathlines verify clustering/CL-43 --set beta=3 --json`,
     `pathlines verify "clustering/CL-1*" --full --report report.html`, `pathlines verify gaussian --power`,
