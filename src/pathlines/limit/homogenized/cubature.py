@@ -11,7 +11,7 @@ the first five moments of a normal variable, so the weak order is two, and trees
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,23 +50,30 @@ def sde_expectation(
     x = unit(finite_array("start", start, ("n", "d")).astype(float))
     until = finite_number("until", until, 0.0, open_low=True)
     first, second, third = (tree_average(sde, x, until, function, k) for k in lengths)
-    value = _extrapolated(lengths[1:], second, third)
-    return Expectation(value, np.abs(value - _extrapolated(lengths[:2], first, second)))
+    value = extrapolated(lengths[1:], second, third)
+    return Expectation(value, np.abs(value - extrapolated(lengths[:2], first, second)))
 
 
 def tree_average(sde: FiniteLawSDE, start: np.ndarray, until: float, function: Function, steps: int) -> np.ndarray:
-    """The expectation over one tree of ``steps`` steps, second order in T/``steps``; depth first, in blocks."""
+    """The expectation over one tree of ``steps`` steps, second order in T/``steps``."""
     length = until / positive_integer("steps", steps)
-    total: np.ndarray | float = 0.0
-    stack = [(np.asarray(start, float)[..., None], np.ones(1), 0)]
+    return leaf_average(sde, np.asarray(start, float)[..., None], np.ones(1), length, steps, function)
+
+
+def leaf_average(
+    sde: FiniteLawSDE, leaves: np.ndarray, weights: np.ndarray, length: float, steps: int, function: Function
+) -> np.ndarray:
+    """Σ_l w_l E φ after ``steps`` more steps from each leaf (n, d, leaves); depth first, in blocks."""
+    total: Any = 0.0
+    stack = [(leaves, weights, 0)]
     while stack:
-        x, weights, done = stack.pop()
+        x, mass, done = stack.pop()
         if done == steps:
-            total = total + np.tensordot(weights, function(np.moveaxis(x, -1, 0)), 1)
+            total = total + np.tensordot(mass, function(np.moveaxis(x, -1, 0)), 1)
             continue
-        x, weights = stepped(sde, x, weights, length)
-        cuts = range(BLOCK, len(weights), BLOCK)
-        parts = zip(np.split(x, cuts, axis=-1), np.split(weights, cuts), strict=True)
+        x, mass = stepped(sde, x, mass, length)
+        cuts = range(BLOCK, len(mass), BLOCK)
+        parts = zip(np.split(x, cuts, axis=-1), np.split(mass, cuts), strict=True)
         stack.extend((block, share, done + 1) for block, share in parts)
     return np.asarray(total)
 
@@ -92,6 +99,7 @@ def _branched(
     return x, weights
 
 
-def _extrapolated(lengths: Sequence[int], short: np.ndarray, long: np.ndarray) -> np.ndarray:
+def extrapolated(lengths: Sequence[int], short: np.ndarray, long: np.ndarray) -> np.ndarray:
+    """The limit of values with an error ∝ K^{-2}."""
     ratio = (lengths[1] / lengths[0]) ** 2
     return (ratio * long - short) / (ratio - 1)

@@ -1,0 +1,37 @@
+"""Expansions in the step η, read off exact differences: y = c_0 η^k + c_1 η^{k+1} + …, from as many terms as points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def leading(eta: Any, y: Any, power: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """c_0 for k = ``power``, and how much it changes without the largest η; ``y`` is (steps, …).
+
+    The truncated terms are smaller than the second number while the series converges.
+    """
+    eta, y = np.asarray(eta, float), np.asarray(y, float)
+    scaled = y / eta.reshape(-1, *(1,) * (y.ndim - 1)) ** power
+    return _settled(lambda e: np.vander(e, increasing=True), eta, scaled)
+
+
+def order_of(eta: Any, y: Any) -> tuple[float, float]:
+    """The order k, ln|y| = k ln η + a_0 + a_1 η + …, and its change without the largest η; NaN at a sign change."""
+    eta, y = np.asarray(eta, float), np.asarray(y, float)
+    if np.any(np.sign(y) != np.sign(y[0])) or np.any(y == 0):
+        return np.nan, np.nan
+    columns = lambda e: np.column_stack([np.log(e), np.vander(e, len(e) - 1, increasing=True)])  # noqa: E731
+    order, change = _settled(columns, eta, np.log(np.abs(y)))
+    return float(order), float(change)
+
+
+def _settled(
+    columns: Callable[[np.ndarray], np.ndarray], eta: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first coefficient of the expansion through all points, and its distance from that without the largest η."""
+    down = np.argsort(eta)[::-1]
+    best, less = (np.linalg.solve(columns(eta[k]), y[k].reshape(len(k), -1))[0] for k in (down, down[1:]))
+    return best.reshape(y.shape[1:]), np.abs(best - less).reshape(y.shape[1:])

@@ -1,0 +1,128 @@
+"""Theorem 1 of Homogenized Transformers (arXiv:2604.01978) at α = O(1): skew laws of heads converge at half order.
+
+Heads V_a = V̄ + √(H/η) u_a σU with p and 1-p have the same SDE and opposite third moments, so half the difference of
+the two chains is the odd part of the weak error, without any cubature: C√(η/H) + O(η^{3/2}).
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.homogenized import finite_heads
+from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.tolerance import absolute, at_least, relative
+from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.limit.homogenized.skewness import skewness_coefficient
+
+_LINEAR = 1
+_VANISHING = 1e-7
+_READABLE = 0.1
+
+
+def simulate(s: Any) -> Evidence:
+    """[chain(p) - chain(1-p)]/2 over √(η/H), as η → 0, and its order in η for ⟨x_1,e_1⟩."""
+    eta, odd = finite_heads.steps(s, 4), []
+    for step, depth in zip(eta, s.layers, strict=True):
+        ends = [
+            finite_heads.chain_mean(s, finite_heads.strong_law(p, step, s.heads, s.noise), depth, s.heads)
+            for p in (s.probability, 1 - s.probability)
+        ]
+        odd.append((ends[0] - ends[1]) / 2)
+    value, truncated = leading(eta, np.array(odd) / np.sqrt(eta / s.heads)[:, None])
+    order, spread = order_of(eta, np.array(odd)[:, _LINEAR])
+    undecided = {}
+    if not np.all(2 * truncated <= _READABLE * np.abs(value)):
+        undecided["coefficient"] = f"the limit η → 0 is not settled at layers = {list(s.layers)}: noise smaller or more"
+    if not 2 * spread <= _READABLE / 2:
+        undecided["order"] = "the odd part changes sign or bends too much for an order: noise smaller, other p"
+    return Evidence(
+        {"coefficient": value, "order": order},
+        {"coefficient": truncated, "order": spread},
+        curves=(Curve("odd part of ⟨x₁,e₁⟩", eta, np.abs(np.array(odd)[:, _LINEAR])),),
+        undecided=undecided,
+    )
+
+
+def predict(s: Any) -> Evidence:
+    """C from the third moment of a layer, by cubature of the SDE at η → 0; order one half."""
+    law = finite_heads.strong_law(s.probability, _VANISHING, s.heads, s.noise)
+    sde = finite_heads.equation(SimpleNamespace(**vars(s)), law, _VANISHING, s.heads, "full")
+    found = skewness_coefficient(sde, finite_heads.start(s.n), s.until, finite_heads.look_at_all)
+    eta = finite_heads.steps(s, 4)
+    unclear = not np.all(2 * found.error <= _READABLE * np.abs(found.value))
+    return Evidence(
+        {"coefficient": found.value, "order": 0.5},
+        {"coefficient": found.error},
+        curves=(Curve("|C|√(η/H)", eta, abs(float(found.value[_LINEAR])) * np.sqrt(eta / s.heads)),),
+        source="cubature of the SDE; order",
+        undecided={"coefficient": "C is not resolved by the cubature: take noise or until smaller"} if unclear else {},
+    )
+
+
+def predict_printed(s: Any) -> Evidence:
+    """O(η)."""
+    return Evidence({"order": 1.0}, source="order")
+
+
+_SETTING: dict[str, Any] = {
+    "n": 4,
+    "beta": 1.5,
+    "until": 1.2,
+    "probability": 0.2,
+    "noise": 0.25,
+    "heads": 1,
+    "layers": [8, 10, 12, 16],
+    "update": "tangent",
+}
+_FULL: dict[str, Any] = {"layers": [10, 12, 14, 16, 20]}
+_AXES = Axes("step η", "odd part of chain − SDE", x_scale="log", y_scale="log")
+_CAVEAT = (
+    "Our finding, at ς² ∝ H/η, so that α = O(1) at t = O(1). Whether the constant C of the theorem may depend on ς, "
+    "which would exclude this regime, is not known. With a fixed law the same term is O(η²); Gaussian heads have none."
+)
+_WITHIN = {
+    "coefficient": relative(0.005, "next order of the third difference; errors of limit and cubature", errors=1.0),
+    "order": absolute(0.005, "further orders; two changes by the largest step left out", errors=2.0),
+}
+
+for _id, _number, _changes, _full in (
+    ("C28d", "one head", {}, _FULL),
+    ("C28d-heads", "four heads", {"heads": 4, "layers": [6, 8, 10, 12]}, {"layers": [6, 7, 8, 10, 12]}),
+):
+    claim(
+        f"homogenized/{_id}",
+        HOMOGENIZED,
+        f"α = O(1): skew laws have half order ({_number}; derived)",
+        "When α is held while η → 0 and the third moment of the heads is not zero, chain and SDE differ by "
+        "C√(η/H) + O(η), also for the tangent update: C is the third moment of a layer acting on E[φ(X(T))|X(t)].",
+        models=("random",),
+        quick=_SETTING | _changes,
+        full=_full,
+        within=_WITHIN,
+        simulate=simulate,
+        predict=predict,
+        axes=_AXES,
+        note=_CAVEAT,
+    )
+
+claim(
+    "homogenized/ER-15",
+    HOMOGENIZED,
+    "Theorem 1 for skew laws at α = O(1)",
+    "E φ of chain and SDE differ by O(η·max(1, α)) for every law of heads: the odd part in the skewness is first order "
+    "in η at fixed α.",
+    models=("random",),
+    quick=_SETTING,
+    full=_FULL,
+    within={"order": at_least("two changes by the largest step left out", slack=0.01, errors=2.0)},
+    simulate=simulate,
+    predict=predict_printed,
+    expected="refuted",
+    corrected_by="homogenized/C28d",
+    axes=_AXES,
+    note=_CAVEAT,
+)
