@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from inspect import getattr_static
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 
@@ -16,3 +18,17 @@ class Module(eqx.Module):
 
     if not TYPE_CHECKING:
         __getattribute__ = object.__getattribute__
+
+
+def overridden(instance: Any, kind: type) -> tuple[str, ...]:
+    """Methods and properties of ``kind`` that the class of ``instance``, derived from it, defines anew.
+
+    A faster form of ``kind`` computes what its methods say; it may stand in for a derived class only if that class
+    says the same.
+    """
+    own = type(instance)
+    if own is kind:
+        return ()
+    names = {n for c in kind.__mro__ for n, v in vars(c).items() if isinstance(v, FunctionType | property)}
+    public = (n for n in names if not n.startswith("__") or n == "__call__")
+    return tuple(sorted(n for n in public if getattr_static(own, n) is not getattr_static(kind, n)))

@@ -14,13 +14,14 @@ import numpy as np
 from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number
+from pathlines.foundation.module import overridden
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
 from pathlines.integrate.lanes import in_turns
 from pathlines.integrate.methods import METHODS, RungeKutta
 from pathlines.integrate.rosenbrock import Rosenbrock
 from pathlines.kernels.native import native_fates, native_serves
-from pathlines.model.gaussian_closure import GaussianClosure
+from pathlines.model.gaussian_closure import GaussianClosure, LinearGaussian, SoftmaxGaussian
 from pathlines.model.gaussian_scaled import SEEN, SETTLED, STILL, TO_ZERO, Scaled, ScaledClosure
 
 CLASSES = ("converged", "to-zero", "blow-up", "exponential", "algebraic", "undecided")
@@ -95,7 +96,7 @@ def fates(
     stacked = jax.tree.map(lambda *x: np.stack(x).astype(float), *listed)
     clouds = _Clouds(*on_host(_prepare(stacked, starts, GROWTH[homogeneous], still)))
     stages = _stages(len(starts), last)
-    if homogeneous and native_serves(np.float64):
+    if _in_native_code(listed[0]) and native_serves(np.float64):
         _travel_natively(clouds, stages, last / 10, rtol, progress)
     else:
         reached = 0.0
@@ -129,6 +130,12 @@ def _checked(models: Any, factors: Any) -> tuple[list[GaussianClosure], np.ndarr
     if len(points):
         raise ArgumentError(f"Argument `factors` must not vanish, but factor {points[0]} is zero: a point stays one.")
     return listed, starts
+
+
+def _in_native_code(model: GaussianClosure) -> bool:
+    """Whether compiled C++ holds this very field; a class derived from it may say something else."""
+    kind = next((k for k in (SoftmaxGaussian, LinearGaussian) if isinstance(model, k)), None)
+    return kind is not None and model.homogeneous and not overridden(model, kind)
 
 
 class _Clouds(NamedTuple):

@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from pathlines.attention import Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.foundation.module import overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
@@ -80,6 +81,8 @@ def _plain(model: Model) -> str | None:
     """Why the model is not SA or USA with Q = K = V = I on the sphere."""
     if not isinstance(model, SelfAttention):
         return f"{type(model).__name__} is not plain self-attention"
+    if changed := overridden(model, SelfAttention):
+        return f"{type(model).__name__} has its own `{changed[0]}`"
     if model.identity != "identity" or float(model.weights.value_sign) != 1:
         return "it needs softmax or unnormalised attention with Q = K = V = I on the sphere"
     return None
@@ -94,6 +97,9 @@ def _span_obstacle(model: Model, n: int, d: int, record: tuple[Observable, ...])
     inner = model.inner if isinstance(model, NormalisedAttention) else model
     if not isinstance(inner, SelfAttention) or not isinstance(inner.weights, Identity) or inner.perceptron is not None:
         return "it needs Q = K = I and a scalar V (anything else singles out directions of R^d)"
+    for part, kind in ((inner, SelfAttention), (model, type(model) if model is inner else NormalisedAttention)):
+        if changed := overridden(part, kind):
+            return f"{type(part).__name__} has its own `{changed[0]}`"
     if d <= n:
         return f"it needs d > n, but d = {d}, n = {n}"
     for o in record:

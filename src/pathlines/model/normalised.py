@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
 from pathlines.foundation.errors import finite_array, require
+from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
 from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
@@ -137,8 +138,9 @@ class NormalisedAttention(Model):
         return -work if self.inner.identity == "opposed" else over_value(work, self.inner.weights.value_sign)
 
     def energy_identity(self) -> str:
-        """As for SA."""
-        return self.inner.energy_identity()
+        """As for SA, unless a derived class has methods of its own."""
+        changed = overridden(self, NormalisedAttention)
+        return f"{type(self).__name__} has its own `{changed[0]}`" if changed else self.inner.energy_identity()
 
 
 def _build(name: str, beta: float = 4.0, magnitude: float = 1.0) -> NormalisedAttention:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.attention import Softmax
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
@@ -179,6 +180,9 @@ class RandomTransformer(Model):
         """The cheapest exact sampler, or the one asked for."""
         from pathlines.model.samplers.choice import choose_sampler
 
+        if changed := overridden(self, RandomTransformer):
+            _, name, reason = super().sampled(shape, ambient, sampler)
+            return self, name, f"{type(self).__name__} has its own `{changed[0]}`; {reason}"
         return choose_sampler(self, shape[0], ambient, sampler)
 
 

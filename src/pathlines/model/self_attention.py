@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, require
+from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
@@ -306,7 +307,9 @@ def _like(state: Array) -> tuple[int, Any]:
 
 
 def _energy_identity(model: SelfAttention) -> tuple[str, float]:
-    """``energy_identity`` of the weights, or the reason why kind, mask, space or perceptron rule it out."""
+    """``energy_identity`` of the weights, or what rules it out: a method of its own, kind, mask, space, perceptron."""
+    if changed := overridden(model, SelfAttention):
+        return f"{type(model).__name__} has its own `{changed[0]}`", 1.0
     if not model.attention.conservative:
         name = model.attention.label or type(model.attention).__name__
         return f"{name.lower()} is not a gradient of E_β", 1.0
