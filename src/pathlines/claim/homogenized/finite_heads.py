@@ -7,12 +7,13 @@ Small enough that the chain is enumerated (``expectation_over_heads``) and its S
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, require
+from pathlines.foundation.errors import require
 from pathlines.integrate import expectation_over_heads
 from pathlines.limit.homogenized.cubature import Expectation, sde_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
@@ -38,23 +39,41 @@ FLUCTUATION = np.array([[0.8, 0.5, -0.4], [0.2, -0.6, 0.7], [-0.5, 0.3, 0.9]])
 OBSERVED = ("mean overlap", "⟨x₁,e₁⟩", "⟨x₁,e₁⟩⟨x₂,e₂⟩")
 """Smooth functions of the tokens; the product feels the noise most."""
 
-Law = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Values, scores, probabilities."""
+LEAVES = 1 << 22
+"""Chains with more outcomes are refused: they would take minutes."""
 
 
-def plain_law(s: Any, eta: float, heads: int) -> Law:
-    """As many atoms as there are ``probabilities``, the same for every η: then α ∝ η/H."""
-    chances = np.asarray(s.probabilities, float)
-    require(len(chances) in (2, 3), "probabilities", "hold two or three numbers", s.probabilities)
-    return VALUES[: len(chances)], SCORES[: len(chances)], chances
+class Case(NamedTuple):
+    """What chain, SDE and ODE share, η apart."""
+
+    n: int
+    beta: float
+    until: float
+    update: str
+    heads: int
+    probability: float
+    third: float
+    noise: float
+
+    def law(self, eta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, scores and probabilities (p, 1-p), or (p, 1-p-q, q) with q = ``third``, of fixed heads: α ∝ η/H.
+
+        With ``noise`` σ > 0, V_a = V̄ + √(H/η) σ u_a U and one A, u of mean 0 and variance 1: √(η/H)ξ is free of η.
+        """
+        p, q = self.probability, self.third
+        require(0 < p < 1 - q <= 1, "probability", f"be between 0 and {1 - q:g}", p)
+        if self.noise == 0:
+            m = 3 if q else 2
+            return VALUES[:m], SCORES[:m], np.array([p, 1 - p - q, q])[:m]
+        u = np.array([np.sqrt((1 - p) / p), -np.sqrt(p / (1 - p))])
+        values = VALUES[:2].mean(axis=0) + np.sqrt(self.heads / eta) * self.noise * u[:, None, None] * FLUCTUATION
+        return values, SCORES[[0, 0]], np.array([p, 1 - p])
 
 
-def strong_law(p: float, eta: float, heads: int, noise: float) -> Law:
-    """V_a = V̄ + √(H/η)·``noise``·u_a U and one A, u of mean 0 and variance 1: √(η/H)ξ is free of η, and α = O(1)."""
-    require(0 < p < 1, "probability", "be between 0 and 1", p)
-    u = np.array([np.sqrt((1 - p) / p), -np.sqrt(p / (1 - p))])
-    values = VALUES[:2].mean(axis=0) + np.sqrt(heads / eta) * noise * u[:, None, None] * FLUCTUATION
-    return values, SCORES[[0, 0]], np.array([p, 1 - p])
+def case_of(s: Any, **changes: Any) -> Case:
+    """The case of a claim's setting; what the setting does not have: ambient update, one head, no third, no noise."""
+    given = {"update": "ambient", "heads": 1, "third": 0.0, "noise": 0.0} | vars(s) | changes
+    return Case(**{name: given[name] for name in Case._fields})
 
 
 def start(n: int) -> np.ndarray:
@@ -81,36 +100,56 @@ def look_at_all(x: np.ndarray) -> np.ndarray:
     return np.stack(_observed(x), axis=-1)
 
 
-def steps(s: Any, least: int = 3) -> np.ndarray:
+def steps(s: Any) -> np.ndarray:
     """η = T/L, descending."""
     layers = list(s.layers)
-    require(layers == sorted(set(layers)) and len(layers) >= least, "layers", f"be {least} or more, ascending", layers)
-    if min(layers) < 1:
-        raise ArgumentError(f"Argument `layers` must be positive, but is {layers}.")
+    good = layers == sorted(set(layers)) and len(layers) >= 4 and min(layers) >= 1
+    require(good, "layers", "hold four or more ascending numbers of layers", layers)
     return s.until / np.asarray(layers, float)
 
 
-def chain_mean(s: Any, law: Law, layers: int, heads: int, nodes: int = 3) -> np.ndarray:
-    """E of the chain after all ``layers``, by the engine."""
-    eta = s.until / layers
-    net = RandomTransformer(law=MixtureHeads(*law), beta=s.beta, step=eta, heads=heads, update=s.update)
-    return expectation_over_heads(net, start(s.n), depth=layers, function=look, nodes=nodes)
+@lru_cache(maxsize=256)
+def chain_mean(case: Case, layers: int, nodes: int = 3) -> np.ndarray:
+    """E of the chain after all ``layers``, by the engine; ``nodes=1`` stands for infinitely many heads."""
+    eta = case.until / layers
+    values, scores, chances = case.law(eta)
+    outcomes = len(chances) if case.heads == 1 else nodes if len(chances) == 2 else len(chances) ** case.heads
+    few = nodes == 1 or layers * np.log(outcomes) <= np.log(LEAVES)
+    require(few, "layers", f"leave at most {LEAVES} products of {outcomes} outcomes", layers)
+    heads = MixtureHeads(values, scores, chances)
+    net = RandomTransformer(law=heads, beta=case.beta, step=eta, heads=case.heads, update=case.update)
+    return expectation_over_heads(net, start(case.n), depth=layers, function=look, nodes=nodes)
 
 
-def equation(s: Any, law: Law, eta: float, heads: int, corrector: str) -> FiniteLawSDE:
-    """The homogenized SDE of a law, in NumPy."""
-    values, scores, chances = law
+def equation(case: Case, eta: float, corrector: str) -> FiniteLawSDE:
+    """The homogenized SDE, in NumPy."""
+    values, scores, chances = case.law(eta)
     return FiniteLawSDE(
-        values=values, scores=scores, probabilities=chances, beta=s.beta, step=eta, heads=heads,
-        corrector=corrector, update=s.update,
+        values=values, scores=scores, probabilities=chances, beta=case.beta, step=eta, heads=case.heads,
+        corrector=corrector, update=case.update,
     )  # fmt: skip
 
 
-def sde_mean(s: Any, law: Law, eta: float, heads: int, corrector: str) -> Expectation:
+@lru_cache(maxsize=256)
+def sde_mean(case: Case, eta: float, corrector: str) -> Expectation:
     """E of the SDE at T, by cubature."""
-    return sde_expectation(equation(s, law, eta, heads, corrector), start(s.n), s.until, look_at_all)
+    return sde_expectation(equation(case, eta, corrector), start(case.n), case.until, look_at_all)
 
 
-def ode_value(s: Any, law: Law, eta: float, heads: int, corrector: str) -> np.ndarray:
+def ode_value(case: Case, eta: float, corrector: str) -> np.ndarray:
     """The observed numbers of dX/dt = D(X) at T."""
-    return look_at_all(equation(s, law, eta, heads, corrector).flow(start(s.n), s.until)[None])[0]
+    return look_at_all(equation(case, eta, corrector).flow(start(case.n), case.until)[None])[0]
+
+
+def change_of_flow(case: Case, corrector: str) -> np.ndarray:
+    """κ = d/dη at η = 0 of the flow of the boxed drift less that of ``corrector``: differences at η = 1e-3, 2e-3."""
+
+    def slope(eta: float) -> np.ndarray:
+        return (ode_value(case, eta, "full") - ode_value(case, eta, corrector)) / eta
+
+    return 2 * slope(1e-3) - slope(2e-3)
+
+
+def unsettled(s: Any) -> str:
+    """What to change where an expansion in η does not settle."""
+    return f"the expansion in η is not settled at layers = {list(s.layers)}: take more, or until and beta smaller"

@@ -1,7 +1,7 @@
 """Chains of heads with a mean against their noiseless limits: how many heads ODE II needs, and what is left at H = 1.
 
 E φ(X^L) over all heads less φ of the flow of D (Homogenized Transformers, arXiv:2604.01978, regimes ODE I and II), with
-H = η^{-k} heads a layer: α = O(η^{1+k}), and the difference is c_1 η + c_2 η² + ….
+H ∝ η^{-k} heads a layer: α = O(η^{1+k}), and the difference is c_1 η + c_2 η² + ….
 """
 
 from __future__ import annotations
@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized import finite_heads
 from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.homogenized.finite_heads import (
+    OBSERVED,
+    Case,
+    case_of,
+    chain_mean,
+    change_of_flow,
+    ode_value,
+    sde_mean,
+    steps,
+    unsettled,
+)
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
@@ -23,31 +33,25 @@ _COARSE = 0.2
 _READABLE = 0.1
 
 
-def _heads(s: Any, eta: float) -> int:
-    return _ENDLESS if s.endless else max(1, round(eta**-s.power))
+def _case(s: Any, layers: int) -> Case:
+    """L^k heads; 10¹² for infinitely many."""
+    return case_of(s, heads=_ENDLESS if s.endless else layers**s.power)
 
 
 def _gaps(s: Any, correctors: tuple[str, ...]) -> dict[str, np.ndarray]:
     """chain - flow for each η, (depths, observed), by corrector."""
     rows: dict[str, list[np.ndarray]] = {c: [] for c in correctors}
-    for eta, depth in zip(finite_heads.steps(s, 4), s.layers, strict=True):
-        heads = _heads(s, eta)
-        law = finite_heads.plain_law(s, eta, heads)
-        mean = finite_heads.chain_mean(s, law, depth, 1 if s.endless else heads, nodes=1 if s.endless else 3)
+    for eta, depth in zip(steps(s).tolist(), s.layers, strict=True):
+        case = _case(s, depth)
+        mean = chain_mean(case, depth, nodes=1 if s.endless else 3)
         for c in correctors:
-            rows[c].append(mean - finite_heads.ode_value(s, law, eta, heads, c))
+            rows[c].append(mean - ode_value(case, eta, c))
     return {c: np.array(found) for c, found in rows.items()}
 
 
-def _change_of_flow(s: Any, corrector: str) -> np.ndarray:
-    """κ = d/dη at η = 0 of the flow of the boxed drift less that of ``corrector``, the noise (η/H = O(η²)) left out."""
-
-    def slope(eta: float) -> np.ndarray:
-        law = finite_heads.plain_law(s, eta, _ENDLESS)
-        ends = [finite_heads.ode_value(s, law, eta, _ENDLESS, c) for c in ("full", corrector)]
-        return (ends[0] - ends[1]) / eta
-
-    return 2 * slope(1e-3) - slope(2e-3)
+def _first_order(s: Any, corrector: str) -> np.ndarray:
+    """κ of a drift, the noise (η/H = O(η²)) left out."""
+    return change_of_flow(case_of(s, heads=_ENDLESS), corrector)
 
 
 def _order_advice(eta: np.ndarray, spread: float) -> dict[str, str]:
@@ -61,13 +65,13 @@ def _order_advice(eta: np.ndarray, spread: float) -> dict[str, str]:
 def simulate(s: Any) -> Evidence:
     """What is left at first order with each drift, as a share of κ of b alone, and the order with the boxed drift."""
     require(s.endless or s.power >= 1, "power", "be at least 1 (with fewer heads the noise is first order)", s.power)
-    eta, whole = finite_heads.steps(s, 4), _change_of_flow(s, "none")
+    eta, whole = steps(s), _first_order(s, "none")
     values, errors, undecided, curves = {}, {}, {}, []
     for c, gap in _gaps(s, _CORRECTORS).items():
         first, truncated = leading(eta, gap, 1.0)
         values[f"remaining_{c}"], errors[f"remaining_{c}"] = first / whole, truncated / np.abs(whole)
         if 2 * np.max(errors[f"remaining_{c}"]) > _READABLE:
-            undecided[f"remaining_{c}"] = f"the expansion in η is not settled at layers = {list(s.layers)}: take more"
+            undecided[f"remaining_{c}"] = unsettled(s)
         curves.append(Curve(f"corrector {c}", eta, np.abs(gap[:, 0])))
         if c == "full":
             values["order"], errors["order"] = order_of(eta, gap[:, 0])
@@ -77,27 +81,27 @@ def simulate(s: Any) -> Evidence:
 
 def predict(s: Any) -> Evidence:
     """Shares of κ from flows of the drifts; second order with the boxed drift."""
-    whole = _change_of_flow(s, "none")
-    shares = {f"remaining_{c}": _change_of_flow(s, c) / whole for c in _CORRECTORS}
+    whole = _first_order(s, "none")
+    shares = {f"remaining_{c}": _first_order(s, c) / whole for c in _CORRECTORS}
     return Evidence(shares | {"order": 2.0}, source="ordinary differential equations; order")
 
 
 def _one_head(s: Any) -> Any:
-    return type(s)(**vars(s), endless=False, power=0.0)
+    return type(s)(**vars(s), endless=False, power=0)
 
 
 def simulate_one_head(s: Any) -> Evidence:
     """chain - flow of the boxed drift at H = 1: its coefficient of η, and the order of the product."""
-    eta, gap = finite_heads.steps(s, 4), _gaps(_one_head(s), ("full",))["full"]
+    eta, gap = steps(s), _gaps(_one_head(s), ("full",))["full"]
     first, truncated = leading(eta, gap, 1.0)
     order, spread = order_of(eta, gap[:, 2])
     undecided = _order_advice(eta, spread)
     if np.max(2 * truncated / np.abs(first)) > _READABLE:
-        undecided["coefficient"] = f"the expansion in η is not settled at layers = {list(s.layers)}: take more"
+        undecided["coefficient"] = unsettled(s)
     return Evidence(
         {"coefficient": first, "order": order},
         {"coefficient": truncated, "order": spread},
-        curves=(Curve(finite_heads.OBSERVED[2], eta, np.abs(gap[:, 2])),),
+        curves=(Curve(OBSERVED[2], eta, np.abs(gap[:, 2])),),
         undecided=undecided,
     )
 
@@ -106,12 +110,10 @@ def predict_one_head(s: Any) -> Evidence:
     """d/dη at η = 0 of SDE - flow: the Itô term of the noise, α = O(η); order one."""
 
     def slope(eta: float) -> np.ndarray:
-        law = finite_heads.plain_law(s, eta, 1)
-        sde = finite_heads.sde_mean(s, law, eta, 1, "full")
-        return (sde.value - finite_heads.ode_value(s, law, eta, 1, "full")) / eta
+        return (sde_mean(case_of(s), eta, "full").value - ode_value(case_of(s), eta, "full")) / eta
 
     value = 2 * slope(0.005) - slope(0.01)
-    guide = Curve("|c₁|η", finite_heads.steps(s, 4), np.abs(value[2]) * finite_heads.steps(s, 4))
+    guide = Curve("|c₁|η", steps(s), np.abs(value[2]) * steps(s))
     return Evidence({"coefficient": value, "order": 1.0}, curves=(guide,), source="cubature of the SDE; order")
 
 
@@ -124,7 +126,7 @@ _SETTING: dict[str, Any] = {
     "n": 4,
     "beta": 1.5,
     "until": 1.2,
-    "probabilities": [0.5, 0.5],
+    "probability": 0.5,
     "update": "ambient",
 }
 _AXES = Axes("step η", "|chain − ODE|", x_scale="log", y_scale="log")
@@ -137,18 +139,18 @@ _CAVEAT = (
 _CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "C28a": (
         "infinitely many heads",
-        {"endless": True, "power": 1.0, "layers": [12, 16, 20, 24]},
+        {"endless": True, "power": 1, "layers": [12, 16, 20, 24]},
         {"layers": [12, 16, 20, 24, 32]},
     ),
     "C28a-many": (
-        "H = 1/η² heads",
-        {"endless": False, "power": 2.0, "until": 1.0, "layers": [6, 8, 10, 12]},
-        {"layers": [6, 7, 8, 10, 12]},
+        "H = L² ∝ 1/η² heads",
+        {"endless": False, "power": 2, "layers": [7, 8, 10, 12]},
+        {"layers": [7, 8, 9, 10, 12]},
     ),
     "C28a-some": (
-        "H = 1/η heads",
-        {"endless": False, "power": 1.0, "until": 1.0, "layers": [6, 8, 10, 12]},
-        {"layers": [6, 7, 8, 10, 12]},
+        "H = L ∝ 1/η heads",
+        {"endless": False, "power": 1, "layers": [7, 8, 10, 12]},
+        {"layers": [7, 8, 9, 10, 12]},
     ),
 }
 
@@ -157,7 +159,7 @@ for _id, (_number, _changes, _full) in _CASES.items():
         f"homogenized/{_id}",
         HOMOGENIZED,
         f"ODE II needs the boxed drift and many heads ({_number}; derived)",
-        "With H ≥ 1/η heads a layer, so that α = O(η²), the chain is within O(η²) of the flow of the boxed drift at "
+        "With H ≥ c/η heads a layer, so that α = O(η²), the chain is within O(η²) of the flow of the boxed drift at "
         "t = ηL, and within κη of the flows of the printed drift and of b, κ the change of the flow by the terms that "
         "are left out: only the boxed drift gives ODE II an advantage over ODE I.",
         models=("random",),

@@ -6,15 +6,15 @@ the two chains is the odd part of the weak error, without any cubature: C√(η/
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized import finite_heads
 from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.homogenized.finite_heads import case_of, chain_mean, equation, look_at_all, start, steps
 from pathlines.claim.tolerance import absolute, at_least, relative
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.homogenized.skewness import skewness_coefficient
 
@@ -25,15 +25,11 @@ _READABLE = 0.1
 
 def simulate(s: Any) -> Evidence:
     """[chain(p) - chain(1-p)]/2 over √(η/H), as η → 0, and its order in η for ⟨x_1,e_1⟩."""
-    eta, odd = finite_heads.steps(s, 4), []
-    for step, depth in zip(eta, s.layers, strict=True):
-        ends = [
-            finite_heads.chain_mean(s, finite_heads.strong_law(p, step, s.heads, s.noise), depth, s.heads)
-            for p in (s.probability, 1 - s.probability)
-        ]
-        odd.append((ends[0] - ends[1]) / 2)
-    value, truncated = leading(eta, np.array(odd) / np.sqrt(eta / s.heads)[:, None])
-    order, spread = order_of(eta, np.array(odd)[:, _LINEAR])
+    require(s.noise > 0, "noise", "be positive", s.noise)
+    eta, cases = steps(s), [case_of(s, probability=p) for p in (s.probability, 1 - s.probability)]
+    odd = np.array([chain_mean(cases[0], depth) - chain_mean(cases[1], depth) for depth in s.layers]) / 2
+    value, truncated = leading(eta, odd / np.sqrt(eta / s.heads)[:, None])
+    order, spread = order_of(eta, odd[:, _LINEAR])
     undecided = {}
     if not np.all(2 * truncated <= _READABLE * np.abs(value)):
         undecided["coefficient"] = f"the limit η → 0 is not settled at layers = {list(s.layers)}: noise smaller or more"
@@ -42,17 +38,16 @@ def simulate(s: Any) -> Evidence:
     return Evidence(
         {"coefficient": value, "order": order},
         {"coefficient": truncated, "order": spread},
-        curves=(Curve("odd part of ⟨x₁,e₁⟩", eta, np.abs(np.array(odd)[:, _LINEAR])),),
+        curves=(Curve("odd part of ⟨x₁,e₁⟩", eta, np.abs(odd[:, _LINEAR])),),
         undecided=undecided,
     )
 
 
 def predict(s: Any) -> Evidence:
     """C from the third moment of a layer, by cubature of the SDE at η → 0; order one half."""
-    law = finite_heads.strong_law(s.probability, _VANISHING, s.heads, s.noise)
-    sde = finite_heads.equation(SimpleNamespace(**vars(s)), law, _VANISHING, s.heads, "full")
-    found = skewness_coefficient(sde, finite_heads.start(s.n), s.until, finite_heads.look_at_all)
-    eta = finite_heads.steps(s, 4)
+    sde = equation(case_of(s), _VANISHING, "full")
+    found = skewness_coefficient(sde, start(s.n), s.until, look_at_all)
+    eta = steps(s)
     unclear = not np.all(2 * found.error <= _READABLE * np.abs(found.value))
     return Evidence(
         {"coefficient": found.value, "order": 0.5},

@@ -6,15 +6,13 @@ order one: without it the SDE is another one. Even part in the skewness, [p] + [
 
 from __future__ import annotations
 
-from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized import finite_heads
 from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.homogenized.finite_heads import case_of, chain_mean, sde_mean, steps
 from pathlines.claim.tolerance import absolute
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
@@ -26,42 +24,27 @@ _VANISHING = 1e-7
 _READABLE = 0.1
 
 
-def _laws(p: float) -> tuple[float, ...]:
-    return (p,) if p == 0.5 else (p, 1 - p)
-
-
-@lru_cache(maxsize=64)
-def _gaps(
-    n: int, beta: float, until: float, update: str, p: float, noise: float, heads: int, layers: Any, corrector: str
-) -> tuple[np.ndarray, np.ndarray]:
+def _found(s: Any, drift: str) -> tuple[np.ndarray, np.ndarray]:
     """chain - SDE, averaged over p and 1-p, (depths, observed), and the errors of the cubature."""
-    s = SimpleNamespace(n=n, beta=beta, until=until, update=update, layers=layers)
+    p = s.probability
+    cases = [case_of(s, probability=q) for q in ((p,) if p == 0.5 else (p, 1 - p))]
     rows, errors = [], []
-    for eta, depth in zip(finite_heads.steps(s, 4), layers, strict=True):
-        laws = [finite_heads.strong_law(q, eta, heads, noise) for q in _laws(p)]
-        sde = finite_heads.sde_mean(s, laws[0], eta, heads, corrector)
-        rows.append(np.mean([finite_heads.chain_mean(s, law, depth, heads) for law in laws], axis=0) - sde.value)
+    for eta, depth in zip(steps(s).tolist(), s.layers, strict=True):
+        sde = sde_mean(cases[0], eta, _DRIFTS[drift])
+        rows.append(np.mean([chain_mean(case, depth) for case in cases], axis=0) - sde.value)
         errors.append(sde.error)
     return np.array(rows), np.array(errors)
 
 
-def _found(s: Any, drift: str) -> tuple[np.ndarray, np.ndarray]:
-    layers = tuple(map(int, s.layers))
-    setting = (s.n, s.beta, s.until, "ambient", s.probability, s.noise, s.heads, layers)
-    return _gaps(*setting, _DRIFTS[drift])
-
-
 def _missing_drift(s: Any) -> tuple[np.ndarray, np.ndarray]:
     """lim of SDE(boxed) - SDE(printed) as η → 0, by cubature, and its error."""
-    around = SimpleNamespace(**vars(s), update="ambient")
-    law = finite_heads.strong_law(s.probability, _VANISHING, s.heads, s.noise)
-    ends = [finite_heads.sde_mean(around, law, _VANISHING, s.heads, c) for c in ("full", "paper")]
+    ends = [sde_mean(case_of(s), _VANISHING, c) for c in ("full", "paper")]
     return ends[0].value - ends[1].value, ends[0].error + ends[1].error
 
 
 def simulate(s: Any) -> Evidence:
     """chain - SDE as η → 0, over the effect of the missing term, for each drift; the order with the boxed one."""
-    eta, (whole, uncertain) = finite_heads.steps(s, 4), _missing_drift(s)
+    eta, (whole, uncertain) = steps(s), _missing_drift(s)
     require(s.noise > 0, "noise", "be positive", s.noise)
     values, errors, undecided, curves = {}, {}, {}, []
     for drift in _DRIFTS:
@@ -82,7 +65,7 @@ def simulate(s: Any) -> Evidence:
 
 def predict(s: Any) -> Evidence:
     """None of the missing drift with the boxed one, all of it without its last term; order one."""
-    eta = finite_heads.steps(s, 4)
+    eta = steps(s)
     size = abs(float(_missing_drift(s)[0][0]))
     return Evidence(
         {"missing_boxed": 0.0, "missing_printed": 1.0, "missing_less_last": 1.0, "order": 1.0},

@@ -7,15 +7,21 @@ corrector, which is computed here from ordinary differential equations alone.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized import finite_heads
 from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.homogenized.finite_heads import (
+    OBSERVED,
+    case_of,
+    chain_mean,
+    change_of_flow,
+    sde_mean,
+    steps,
+    unsettled,
+)
 from pathlines.claim.tolerance import absolute
 from pathlines.foundation.papers import HOMOGENIZED
 
@@ -25,62 +31,40 @@ _COARSE = 0.2
 _READABLE = 0.1
 
 
-@lru_cache(maxsize=64)
-def _gaps(n: int, beta: float, until: float, update: str, chances: Any, heads: int, layers: Any, corrector: str) -> Any:
-    """chain - SDE for each depth, (depths, observed), and the errors of the cubature."""
-    s = SimpleNamespace(n=n, beta=beta, until=until, update=update, probabilities=chances, layers=layers)
-    rows, errors = [], []
-    for eta, depth in zip(finite_heads.steps(s, 4), layers, strict=True):
-        law = finite_heads.plain_law(s, eta, heads)
-        sde = finite_heads.sde_mean(s, law, eta, heads, corrector)
-        rows.append(finite_heads.chain_mean(s, law, depth, heads) - sde.value)
+def gaps(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
+    """chain - SDE for each η, (depths, observed), and the errors of the cubature."""
+    rows, errors, case = [], [], case_of(s)
+    for eta, depth in zip(steps(s).tolist(), s.layers, strict=True):
+        sde = sde_mean(case, eta, corrector)
+        rows.append(chain_mean(case, depth) - sde.value)
         errors.append(sde.error)
     return np.array(rows), np.array(errors)
 
 
-def gaps(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
-    """chain - SDE for each η and what is observed, and their errors."""
-    chances, layers = tuple(map(float, s.probabilities)), tuple(map(int, s.layers))
-    return _gaps(s.n, s.beta, s.until, s.update, chances, s.heads, layers, corrector)
-
-
-def change_of_flow(s: Any, corrector: str) -> np.ndarray:
-    """κ = d/dη at η = 0 of the flow of the boxed drift less that of ``corrector``: differences at η = 1e-3, 2e-3."""
-
-    def slope(eta: float) -> np.ndarray:
-        law = finite_heads.plain_law(s, eta, s.heads)
-        ends = [finite_heads.ode_value(s, law, eta, s.heads, c) for c in ("full", corrector)]
-        return (ends[0] - ends[1]) / eta
-
-    return 2 * slope(1e-3) - slope(2e-3)
-
-
 def remaining(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
     """c_1/κ of the drift b: the share of its first-order error that is left, and the error of that number."""
-    eta, (gap, error), whole = finite_heads.steps(s, 4), gaps(s, corrector), change_of_flow(s, "none")
+    eta, (gap, error), whole = steps(s), gaps(s, corrector), change_of_flow(case_of(s), "none")
     value, truncated = leading(eta, gap, 1.0)
     return value / whole, (truncated + np.sum(error / eta[:, None], axis=0)) / np.abs(whole)
 
 
 def _advice(s: Any, error: np.ndarray) -> str | None:
-    if 2 * np.max(error) <= _READABLE:
-        return None
-    return f"the expansion in η is not settled at layers = {list(s.layers)}: take more, or until and beta smaller"
+    return None if 2 * np.max(error) <= _READABLE else unsettled(s)
 
 
 def _curves(s: Any, correctors: tuple[str, ...]) -> tuple[Curve, ...]:
-    eta = finite_heads.steps(s, 4)
+    eta = steps(s)
     return tuple(
         Curve(f"{name}, corrector {c}", eta, np.abs(gaps(s, c)[0][:, k]), panel=name)
         for c in correctors
-        for k, name in enumerate(finite_heads.OBSERVED)
+        for k, name in enumerate(OBSERVED)
     )
 
 
 def simulate(s: Any) -> Evidence:
     """What is left at first order with the boxed drift, and the order of chain - SDE for ⟨x_1,e_1⟩."""
     share, error = remaining(s, "full")
-    eta = finite_heads.steps(s, 4)
+    eta = steps(s)
     gap, rounding = gaps(s, "full")
     order, spread = order_of(eta, gap[:, _LINEAR])
     undecided = {}
@@ -101,13 +85,13 @@ def simulate(s: Any) -> Evidence:
 
 def predict(s: Any) -> Evidence:
     """Nothing is left at first order; the order is two."""
-    eta = finite_heads.steps(s, 4)
-    guides = tuple(Curve("∝ η²", eta, _guide(s, "full", k, 2), panel=n) for k, n in enumerate(finite_heads.OBSERVED))
+    eta = steps(s)
+    guides = tuple(Curve("∝ η²", eta, _guide(s, "full", k, 2), panel=n) for k, n in enumerate(OBSERVED))
     return Evidence({"remaining": 0.0, "order": 2.0}, curves=guides, source="order")
 
 
 def _guide(s: Any, corrector: str, k: int, power: int) -> np.ndarray:
-    eta = finite_heads.steps(s, 4)
+    eta = steps(s)
     return np.abs(gaps(s, corrector)[0][-1, k]) * (eta / eta[-1]) ** power
 
 
@@ -126,12 +110,9 @@ def simulate_less(s: Any) -> Evidence:
 
 def predict_less(s: Any) -> Evidence:
     """The share of κ that the missing terms make, from the flows of the two drifts."""
-    whole = change_of_flow(s, "none")
-    shares = {f"remaining_{c}": change_of_flow(s, c) / whole for c in _PRINTED}
-    guides = tuple(
-        Curve("∝ η", finite_heads.steps(s, 4), _guide(s, "none", k, 1), panel=n)
-        for k, n in enumerate(finite_heads.OBSERVED)
-    )
+    whole = change_of_flow(case_of(s), "none")
+    shares = {f"remaining_{c}": change_of_flow(case_of(s), c) / whole for c in _PRINTED}
+    guides = tuple(Curve("∝ η", steps(s), _guide(s, "none", k, 1), panel=n) for k, n in enumerate(OBSERVED))
     return Evidence(shares, curves=guides, source="ordinary differential equations")
 
 
@@ -144,7 +125,8 @@ _SETTING: dict[str, Any] = {
     "n": 4,
     "beta": 1.5,
     "until": 1.2,
-    "probabilities": [0.5, 0.5],
+    "probability": 0.5,
+    "third": 0.0,
     "heads": 1,
     "layers": [8, 10, 12, 16],
     "update": "ambient",
@@ -160,11 +142,11 @@ _CAVEAT = (
 
 _CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "C25a": ("two heads of equal chance", {}, _FULL),
-    "C25a-skew": ("two heads, skew law", {"probabilities": [0.2, 0.8]}, _FULL),
+    "C25a-skew": ("two heads, skew law", {"probability": 0.2}, _FULL),
     "C25a-heads": ("two heads a layer", {"heads": 2, "layers": [7, 8, 10, 12]}, {"layers": [7, 8, 9, 10, 12]}),
     "C25a-three": (
         "three heads, two Brownian motions",
-        {"probabilities": [0.3, 0.3, 0.4], "n": 5, "layers": [7, 8, 9, 10]},
+        {"probability": 0.3, "third": 0.4, "n": 5, "layers": [7, 8, 9, 10]},
         {"layers": [7, 8, 9, 10, 12]},
     ),
 }
