@@ -48,10 +48,11 @@ def test_unwritable_folder_is_an_error_with_the_remedy(tmp_path):
         Store(blocked / "store").put("a", DATA)
 
 
-def test_address_depends_on_setting_and_kind_only():
-    assert address("claim", {"a": 1, "b": 2}) == address("claim", {"b": 2, "a": 1})
-    assert address("claim", {"a": 1}) != address("claim", {"a": 2})
-    assert address("claim", {"a": 1}) != address("run", {"a": 1})
+def test_address_depends_on_setting_kind_and_code():
+    assert address("claim", {"a": 1, "b": 2}, "x") == address("claim", {"b": 2, "a": 1}, "x")
+    assert address("claim", {"a": 1}, "x") != address("claim", {"a": 2}, "x")
+    assert address("claim", {"a": 1}, "x") != address("run", {"a": 1}, "x")
+    assert address("claim", {"a": 1}, "x") != address("claim", {"a": 1}, "y")
 
 
 def test_saved_run_opens_again(tmp_path):

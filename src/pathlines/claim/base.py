@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,6 +85,11 @@ class Claim(msgspec.Struct, frozen=True):
     blind: dict[str, str] = {}
 
     @property
+    def homes(self) -> tuple[str, str]:
+        """The modules of its two computations."""
+        return _home(self.simulate), _home(self.predict)
+
+    @property
     def seeded(self) -> bool:
         """Whether chance enters, through the setting ``seed``."""
         return "seed" in self.quick
@@ -92,6 +98,10 @@ class Claim(msgspec.Struct, frozen=True):
         """The setting of that size with some entries changed; unknown names and other types are errors."""
         setting = {**self.quick, **(self.full if size == "full" else {})}
         return changed_setting(f"Claim `{self.id}`", setting, changes)
+
+
+def _home(function: Any) -> str:
+    return _home(function.func) if isinstance(function, partial) else str(function.__module__)
 
 
 CLAIMS: Registry[Claim] = Registry("claim", "pathlines.claim")

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import xarray as xr
 
+from pathlines.cli.common import loaded_files
 from pathlines.domain import Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.precision import resolve_dtype
@@ -20,6 +21,7 @@ from pathlines.integrate import Run, chain, ensemble, flow, layers
 from pathlines.integrate.observe import checked_observables
 from pathlines.model import MODELS, Model
 from pathlines.store.address import address
+from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
 from pathlines.store.runs import dataset_to_run, run_to_dataset
 
@@ -54,7 +56,8 @@ def execute(request: Request, *, fresh: bool = False, store: Store | None = None
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store
-    name = address(f"run/{request.model}", msgspec.to_builtins(request))
+    code = fingerprint(__name__, files=loaded_files())
+    name = address(f"run/{request.model}", msgspec.to_builtins(request), code)
     partial_name = f"{name}-partial"
     kept = None if fresh else store.get(name)
     if kept is not None:

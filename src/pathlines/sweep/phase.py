@@ -34,6 +34,7 @@ from pathlines.kernels.native import native_merging, native_serves
 from pathlines.model import SelfAttention
 from pathlines.model.gram import GramAttention
 from pathlines.store.address import address
+from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
 
 BETAS_A_PART = 10
@@ -114,7 +115,7 @@ def _even(times: Any) -> np.ndarray:
 
 
 def _part(sweep: _Sweep, betas: np.ndarray, times: np.ndarray, store: Store | None) -> xr.Dataset:
-    name = address("phase", [vars(sweep), betas.tolist(), times.tolist()])
+    name = address("phase", [vars(sweep), betas.tolist(), times.tolist()], fingerprint(__name__))
     kept = store.get(name) if store is not None else None
     if kept is not None:
         return kept

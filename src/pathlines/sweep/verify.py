@@ -6,7 +6,6 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import forget_programs_when_crowded
 from pathlines.store.address import address
+from pathlines.store.code import fingerprint
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
 from pathlines.sweep.workers import Lost, spread
 
@@ -37,8 +37,10 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def address(self) -> str:
         """Where its outcome is stored."""
-        extra = "".join(Path(f).read_text() for f in self.load)
-        return address(self.id, [self.size, self.changes, self.power], extra)
+        claim = CLAIMS[self.id]
+        judges = ("pathlines.claim.evaluate", *(["pathlines.claim.mistakes"] if self.power else []))
+        asked = [self.size, claim.setting(self.size, self.changes), claim.within, claim.expected, self.power]
+        return address(self.id, msgspec.to_builtins(asked), fingerprint(*claim.homes, *judges, files=self.load))
 
 
 class Finished(msgspec.Struct, frozen=True):

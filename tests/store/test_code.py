@@ -1,0 +1,83 @@
+"""What a result depends on: its own imports, files of the user beside them, versions, and nothing else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pathlines.claim import CLAIMS
+from pathlines.store import code
+from pathlines.store.code import PACKAGE, fingerprint
+from pathlines.sweep.verify import Job
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered():
+    yield
+    code._bytes.cache_clear()
+    code._imported.cache_clear()
+
+
+def changed(monkeypatch, path):
+    """As if that file had one more line."""
+    honest = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda self: honest(self) + (b"\n#" if self == path else b""))
+    code._bytes.cache_clear()
+    code._imported.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("file", "matters"),
+    [
+        ("claim/clustering/two_clusters.py", True),
+        ("claim/clustering/perspective_energy.py", False),
+        ("claim/evaluate.py", True),
+        ("model/self_attention.py", True),
+        ("observable/energy.py", True),  # by name, through the registry
+        ("kernels/native/attend_short.h", True),
+        ("foundation/errors.py", True),
+        ("probe/__init__.py", False),
+        ("cli/verify.py", False),
+        ("draw/report.py", False),
+        ("draw/figures/clustering/schemes.py", False),
+        ("limit/homogenized/simplex.py", False),
+        ("__init__.py", False),
+    ],
+)
+def test_a_claim_depends_on_what_it_imports(monkeypatch, file, matters):
+    assert (PACKAGE / file).is_file()
+    name = next(n for n in CLAIMS if CLAIMS[n].homes[0].endswith("two_clusters"))
+    before = Job(name, "quick", {}).address
+    changed(monkeypatch, PACKAGE / file)
+    assert (Job(name, "quick", {}).address != before) is matters
+
+
+def test_every_import_that_really_happens_is_found():
+    """Modules of ours that a claim's file names at run time, through its globals, are in its closure."""
+    for name in list(CLAIMS)[::7]:
+        home = CLAIMS[name].homes[0]
+        found = code._closure((home,), ())
+        for value in vars(sys.modules[home]).values():
+            module = sys.modules.get(getattr(value, "__module__", None) or "")
+            if module is not None and module.__name__.startswith("pathlines."):
+                assert str(Path(module.__file__)) in found, (home, module.__name__)
+
+
+def test_files_of_the_user_count_with_what_they_import(tmp_path, monkeypatch):
+    main, helper, other = (tmp_path / f"{n}.py" for n in ("main", "helper", "other"))
+    main.write_text("from helper import (\n    x,\n)\nimport numpy\n")
+    helper.write_text("x = 1")
+    other.write_text("y = 1")
+    before = fingerprint(files=(str(main),))
+    changed(monkeypatch, other)
+    assert fingerprint(files=(str(main),)) == before
+    changed(monkeypatch, helper)
+    assert fingerprint(files=(str(main),)) != before
+
+
+def test_versions_and_the_choice_of_native_code_count(monkeypatch):
+    before = fingerprint("pathlines.cli.execute")
+    monkeypatch.setenv("PATHLINES_NATIVE", "off")
+    without = fingerprint("pathlines.cli.execute")
+    monkeypatch.setattr(code, "version", lambda name: "0.0")
+    assert len({before, without, fingerprint("pathlines.cli.execute")}) == 3
