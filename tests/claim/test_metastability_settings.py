@@ -22,9 +22,18 @@ HOLDS = [
     ("F4", {"n": 200, "betas": [1.0, 81.0]}),
     pytest.param("S2", {"level": 0.2, "runs": 100}, marks=pytest.mark.slow),
     ("K3", {"cells": [[20, 1.0], [30, 0.5], [1000, 2.0]]}),
+    ("K2", {"seed": 94}),
+    ("K2", {"cells": [[50, 4.0], [100, 10.0]], "checks": 10, "seed": 1003}),
+    ("S1", {"tokens": [1e7, 1e8], "runs": 218, "seed": 1101}),
+    ("M7", {"each": 4, "beta": 26.0, "centres": [1.0, -1.0]}),
+    ("M9", {"times": [30.0, 77.0, 100.0, 150.0, 420.0], "seed": 7}),
+    ("F3", {"sizes": [70000, 190000], "rounds": 1}),
     pytest.param("P3", {"beta": 4.0, "strengths": [0.05, -0.03]}, marks=pytest.mark.slow),
 ]
 SILENT = [
+    ("ER-11", {"samples": [0.0, 2.5], "a": 0.05}),
+    ("M7", {"centres": [0.0, 2.0, 4.0]}),
+    ("K4", {"sizes": [100], "runs": 20}),
     ("ER-05b", {"beta": 20.0}),
     pytest.param("ER-08b", {"centres": [0.0, 0.6]}, marks=pytest.mark.slow),
     pytest.param("M2", {"corners": [2, 6], "betas": [3.0, 40.0], "modes": [1, 3]}, marks=pytest.mark.slow),
@@ -55,3 +64,11 @@ def test_refused_at_once(name, changes, says):
 def test_the_rounded_law_is_exact_on_the_published_cells():
     (check,) = (c for c in evaluate(CLAIMS["metastability/G3"]).checks if c.quantity == "exceptions")
     assert check.measured == check.expected == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity"), [("M7", "exit"), ("M7", "gather"), ("F3", "growth"), ("K8", "central_modes")]
+)
+def test_an_error_of_ten_per_cent_would_be_noticed(name, quantity):
+    checks = {c.quantity: c for c in evaluate(CLAIMS[f"metastability/{name}"]).checks}
+    assert checks[quantity].notices < 0.1

@@ -133,8 +133,19 @@ def simulated(claim: Claim, setting: Mapping[str, Any]) -> tuple[Evidence, list[
 
 
 def compared(claim: Claim, measured: Evidence, predicted: Evidence) -> list[Check]:
-    """Each quantity of the claim with its verdict."""
-    return [_check(name, tolerance, measured, predicted) for name, tolerance in claim.within.items()]
+    """Each quantity of the claim with its verdict.
+
+    An erratum is refuted by one counterexample; a setting at which the printed statement happens to agree is none, and
+    decides nothing.
+    """
+    checks = [_check(name, tolerance, measured, predicted) for name, tolerance in claim.within.items()]
+    if claim.expected != "refuted" or any(c.verdict == "refuted" for c in checks):
+        return checks
+    agrees = {"verdict": "inconclusive", "reason": NO_COUNTEREXAMPLE, "notices": None}
+    return [msgspec.structs.replace(c, **agrees) if c.verdict == "holds" else c for c in checks]
+
+
+NO_COUNTEREXAMPLE = "this setting is no counterexample to the statement; others are, such as that of the claim"
 
 
 def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evidence) -> Check:
@@ -163,7 +174,9 @@ def _check(name: str, tolerance: Tolerance, measured: Evidence, predicted: Evide
 def _judged(
     tolerance: Tolerance, value: np.ndarray, expected: np.ndarray, error: np.ndarray, allowed: np.ndarray
 ) -> tuple[str, str]:
-    """(verdict, reason): numbers that are not finite, or that have no standard error, decide nothing."""
+    """(verdict, reason): no numbers, or some that are not finite or have no standard error, decide nothing."""
+    if value.size == 0:
+        return "inconclusive", "this setting leaves nothing to compare"
     if not (np.isfinite(value).all() and np.isfinite(expected).all()):
         return "inconclusive", "a compared number is not finite"
     beyond = ~(error <= allowed)
@@ -176,7 +189,7 @@ def _judged(
 
 def _severity(check: Check) -> tuple[float, int]:
     """(error over tolerance, its index): the entry that decides."""
-    if check.error is None:
+    if check.error is None or np.size(check.error) == 0:
         return np.inf, 0
     error, allowed = np.ravel(check.error).astype(float), np.ravel(check.tolerance).astype(float)
     ratio = np.where(allowed > 0, error / np.where(allowed > 0, allowed, 1.0), np.where(error > 0, np.inf, error))
@@ -193,7 +206,7 @@ def _finite(value: float) -> float | None:
 
 
 def _entry(value: Any, at: int) -> float | None:
-    return value[at] if isinstance(value, list) else value
+    return (value[at] if value else None) if isinstance(value, list) else value
 
 
 def _line(curve: Curve, role: str) -> Line:

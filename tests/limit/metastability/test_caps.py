@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.metastability.caps import caps, certificate, largest_overlap, rate_bounds
+from pathlines.limit.metastability.caps import caps, certificate, gathering, largest_overlap, rate_bounds
+from pathlines.limit.metastability.merging import log_merging_time
 
 
 def test_the_row_of_the_table():
@@ -63,3 +64,17 @@ def test_certificate_of_nothing():
     assert certificate(np.linspace(0, 2 * np.pi, 24, endpoint=False), 30.0) is None
     lone = certificate(np.linspace(0, 0.2, 4), 60.0)
     assert len(lone.centres) == 1
+
+
+@pytest.mark.parametrize(("kind", "mass"), [("usa", 0.4), ("sa", 0.4), ("sa", 1.0)])
+def test_two_tokens_gather_as_two_clusters_merge(kind, mass):
+    """A pair of total mass M far from everything: the closed form of the merging time, over M under USA."""
+    end = 1e-3
+    time, place = gathering([-0.1, 0.3], 20.0, mass, kind, 4 * np.sin(end / 2) ** 2)
+    expected = np.exp(log_merging_time(20.0, 0.4, end, kind)) / (mass if kind == "usa" else 1)
+    assert time == pytest.approx(expected, rel=1e-9)
+    assert place == pytest.approx(0.1, abs=1e-12)
+
+
+def test_tokens_already_gathered():
+    assert gathering([0.0, 0.01], 20.0, 0.5, "sa", 1.0) == (0.0, 0.005)

@@ -5,7 +5,7 @@ from scipy import special
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.linear_phase import mean_maxima
-from pathlines.limit.metastability.quiet_starts import _velocity, maxima_of_starts
+from pathlines.limit.metastability.quiet_starts import _velocity, maxima_of_starts, quiet_moments
 from pathlines.limit.runge_kutta import rk4_step
 
 
@@ -34,7 +34,7 @@ def test_a_small_bump_grows_at_its_rate():
 
 
 def test_mean_number_of_maxima_at_the_start_is_that_of_rice():
-    found = maxima_of_starts(9.0, 1e8, [0.0], 1500, 5)[:, 0]
+    found = maxima_of_starts(9.0, quiet_moments(1e8, 1500, 5), [0.0])[:, 0]
     assert found.mean() == pytest.approx(float(mean_maxima(9.0)), abs=5 * found.std() / np.sqrt(1500))
 
 
@@ -42,14 +42,17 @@ def test_shares_of_four_maxima_vs_reference():
     """β = 9, SA, at saturation: 0.72 at N = 10³ and 1.00 at 10¹², each from 40 starts to 0.15."""
     for tokens, share in ((1e3, 0.72), (1e12, 1.0)):
         until = (0.5 * np.log(tokens) + 2) / growth_rates(9.0, 2, 4)[-1]
-        found = maxima_of_starts(9.0, tokens, [until], 200, 0)[:, 0]
+        found = maxima_of_starts(9.0, quiet_moments(tokens, 200, 0), [until])[:, 0]
         assert np.mean(found == 4) == pytest.approx(share, abs=0.15)
 
 
 def test_bad_arguments():
+    quiet = quiet_moments(1e4, 2, 0)
     with pytest.raises(ArgumentError, match="beta"):
-        maxima_of_starts(0.0, 1e4, [1.0], 2, 0)
+        maxima_of_starts(0.0, quiet, [1.0])
     with pytest.raises(ArgumentError, match="kind"):
-        maxima_of_starts(9.0, 1e4, [1.0], 2, 0, "linear")
+        maxima_of_starts(9.0, quiet, [1.0], "linear")
     with pytest.raises(ArgumentError, match="increase"):
-        maxima_of_starts(9.0, 1e4, [1.0, 1.0], 2, 0)
+        maxima_of_starts(9.0, quiet, [1.0, 1.0])
+    with pytest.raises(ArgumentError, match="densities"):
+        maxima_of_starts(9.0, 30 * quiet, [1.0])

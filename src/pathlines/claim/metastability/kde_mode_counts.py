@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.tolerance import at_least, at_most, exactly, standard_errors
+from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.tolerance import absolute, at_least, at_most, exactly, relative, standard_errors
 from pathlines.foundation.papers import KDE_MODES
-from pathlines.limit.metastability.kde_modes import bracket, count_by_signs, leading_constant, two_sample_modes
+from pathlines.limit.metastability.kde_modes import (
+    INNER,
+    bracket,
+    count_by_signs,
+    last_mode,
+    leading_constant,
+    modes_between,
+    two_sample_modes,
+)
 from pathlines.observable.kde_modes import ModeTable, normal_modes
 
-NOISE = "four standard errors of the average"
+NOISE = "five standard errors of the average"
 CERTIFIED = exactly("every count is certified: no interval was left open by rounding")
 
 
@@ -27,6 +36,12 @@ def _tables(s: Any) -> list[ModeTable]:
     return [_table(int(n), float(b), s.runs, s.seed + i) for i, (n, b) in enumerate(s.cells)]
 
 
+def _averages(tables: list[ModeTable]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean count of each table and its standard error."""
+    means, errors = np.transpose([mean_and_error(t.count, unit=1) for t in tables])
+    return means, errors
+
+
 def _doubtful(tables: list[ModeTable]) -> int:
     return int(sum(t.doubtful.sum() for t in tables))
 
@@ -37,8 +52,8 @@ def _doubtful(tables: list[ModeTable]) -> int:
 def simulate_pair(s: Any) -> Evidence:
     """Average number of modes of two samples."""
     tables = [_table(2, b, s.runs, s.seed + i) for i, b in enumerate(s.betas)]
-    means, errors = [t.mean for t in tables], [t.error for t in tables]
-    curve = Curve("samples", s.betas, means, np.array(errors))
+    means, errors = _averages(tables)
+    curve = Curve("samples", s.betas, means, errors)
     return Evidence({"mean": means, "doubtful": _doubtful(tables)}, {"mean": errors}, curves=(curve,))
 
 
@@ -59,7 +74,7 @@ claim(
     quick={"betas": [2.0, 4.0, 25.0], "runs": 8000, "seed": 1},
     full={"runs": 200000},
     within={
-        "mean": standard_errors(3.0, "3 standard errors of the sample mean"),
+        "mean": standard_errors(5.0, NOISE),
         "doubtful": CERTIFIED,
     },
     simulate=simulate_pair,
@@ -72,23 +87,29 @@ claim(
 
 
 def simulate_counts(s: Any) -> Evidence:
-    """Average number of modes, by polynomials with isolated zeros."""
+    """Average number of modes, by polynomials with isolated zeros; ``checks`` of the samples are counted again."""
     tables = _tables(s)
-    means, errors = [t.mean for t in tables], [t.error for t in tables]
-    curve = Curve("isolated zeros", [b for _, b in s.cells], means, np.array(errors))
-    return Evidence({"mean": means, "doubtful": _doubtful(tables)}, {"mean": errors}, curves=(curve,))
+    means, errors = _averages(tables)
+    curve = Curve("isolated zeros", [b for _, b in s.cells], means, errors)
+    again = [t.count[: s.checks].mean() for t in tables]
+    return Evidence({"mean": again, "doubtful": _doubtful(tables)}, curves=(curve,))
+
+
+MISSED = 1e-3
+"""Share of the modes that a grid of step h/12 misses: h/3 loses a hundredth, and close pairs get rare at least like
+the square of their distance."""
 
 
 def predict_counts(s: Any) -> Evidence:
-    """The same average over other samples, by the signs of P̂' on a grid of step h/12."""
+    """The same samples, by the signs of P̂' on a grid of step h/12; at least one of them may miss a mode."""
     means, errors = [], []
     for i, (n, beta) in enumerate(s.cells):
-        rng = np.random.default_rng([s.seed, 7, i])
-        found = [count_by_signs(rng.standard_normal(int(n)), beta) for _ in range(s.checks)]
+        rows = np.random.default_rng(s.seed + i).standard_normal((min(s.checks, s.runs), int(n)))
+        found = [count_by_signs(row, beta) for row in rows]
         means.append(np.mean(found))
-        errors.append(np.std(found, ddof=1) / np.sqrt(s.checks))
+        errors.append(np.sqrt(1 + MISSED * np.sum(found)) / len(rows))
     curve = Curve("signs on a grid", [b for _, b in s.cells], means, np.array(errors))
-    return Evidence({"mean": means, "doubtful": 0}, {"mean": errors}, (curve,), source="another count, other samples")
+    return Evidence({"mean": means, "doubtful": 0}, {"mean": errors}, (curve,), source="another count of the samples")
 
 
 TABLE = [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0], [1000, 10.0], [1000, 100.0], [1000, 1000.0], [3000, 300.0],
@@ -98,13 +119,13 @@ claim(
     "metastability/K2",
     KDE_MODES,
     "expected number of modes",
-    "The average number of modes over samples of n standard normals is the same whether zeros of P̂′ are isolated "
-    "or signs are counted on a grid of step h/12, from n = 50, β = 4 (1.105) to n = β = 10⁴ (133.3).",
+    "The number of modes of samples of n standard normals is the same whether zeros of P̂′ are isolated or signs are "
+    "counted on a grid of step h/12, from n = 50, β = 4 (1.105 on average) to n = β = 10⁴ (133.3).",
     models=(),
     quick={"cells": [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0]], "runs": 600, "checks": 40, "seed": 2},
     full={"cells": TABLE, "runs": 1000, "checks": 60},
     within={
-        "mean": standard_errors(4.0, "4 standard errors of both averages together"),
+        "mean": absolute(0.0, "Poisson numbers of pairs closer than the grid, three deviations", errors=3.0),
         "doubtful": CERTIFIED,
     },
     simulate=simulate_counts,
@@ -118,24 +139,32 @@ claim(
 
 
 def simulate_bracket(s: Any) -> Evidence:
-    """The average, compared with both bounds."""
+    """The average, compared with both bounds, and that of the modes well inside."""
     tables = _tables(s)
-    means, rare = np.array([t.mean for t in tables]), 1 / (s.runs + 2)
-    # Laplace's rule: where no sample had another mode, 1/(runs + 2) of all may have one
-    errors = np.maximum([t.error for t in tables], np.sqrt(rare * (1 - rare) / s.runs))
+    means, errors = _averages(tables)
+    inner, inner_errors = np.transpose([_inner(t, int(n)) for t, (n, _) in zip(tables, s.cells, strict=True)])
     curve = Curve("samples", [b for _, b in s.cells], means, errors)
-    bounds = ("lower", "upper")
-    return Evidence(dict.fromkeys(bounds, means), dict.fromkeys(bounds, errors), curves=(curve,))
+    values = {"lower": means, "upper": means, "inner": inner}
+    return Evidence(values, {"lower": errors, "upper": errors, "inner": inner_errors}, curves=(curve,))
+
+
+def _inner(table: ModeTable, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean number of modes with |t| ≤ ¾ t_e."""
+    near = np.abs(table.position) <= INNER * last_mode(n, table.beta)
+    return mean_and_error(np.bincount(table.run[near], minlength=len(table.count)), unit=1)
 
 
 def predict_bracket(s: Any) -> Evidence:
     """KR_T, and with the samples beyond t_e; nothing where n² < β."""
     lows, highs = np.array([bracket(int(n), b) for n, b in s.cells]).T
     if np.isnan(lows).any():
-        return Evidence({"lower": None, "upper": None})
+        return Evidence(dict.fromkeys(("lower", "upper", "inner")))
+    edges = [INNER * last_mode(int(n), b) for n, b in s.cells]
+    inner = [modes_between(-e, e, int(n), b) for e, (n, b) in zip(edges, s.cells, strict=True)]
     betas = [b for _, b in s.cells]
     curves = (Curve("KR_T", betas, lows), Curve("KR_T + 2n(1 − Φ(t_e))", betas, highs))
-    return Evidence({"lower": lows, "upper": highs}, curves=curves, source="quadrature of the Kac-Rice density")
+    values = {"lower": lows, "upper": highs, "inner": inner}
+    return Evidence(values, curves=curves, source="quadrature of the Kac-Rice density")
 
 
 claim(
@@ -143,13 +172,15 @@ claim(
     KDE_MODES,
     "bracket of the expected number of modes (derived)",
     "KR_T ≤ E #modes ≤ KR_T + 2n(1 − Φ(t_e)), KR_T the integral of the Kac–Rice density with Gaussian (F, F′) over "
-    "|t| ≤ t_e = √(2 ln n − ln β): beyond t_e there are no more modes than samples, in expectation.",
+    "|t| ≤ t_e = √(2 ln n − ln β): beyond t_e there are no more modes than samples, in expectation. Up to ¾ t_e the "
+    "density is that of the modes to 1 %.",
     models=(),
     quick={"cells": [[50, 4.0], [100, 10.0], [300, 30.0], [1000, 100.0], [1000, 1000.0]], "runs": 500, "seed": 3},
     full={"cells": TABLE, "runs": 1000},
     within={
-        "lower": at_least(NOISE, errors=4.0),
-        "upper": at_most(NOISE, errors=4.0),
+        "lower": at_least(NOISE, errors=5.0),
+        "upper": at_most(NOISE, errors=5.0),
+        "inner": relative(0.01, "Gaussian (F, F′) with a few samples in a bandwidth; " + NOISE, errors=5.0),
     },
     simulate=simulate_bracket,
     predict=predict_bracket,
@@ -165,7 +196,7 @@ def simulate_constant(s: Any) -> Evidence:
     """mean/√(β ln β) along β = n."""
     tables = [_table(int(n), float(n), s.runs, s.seed + i) for i, n in enumerate(s.sizes)]
     scale = np.array([np.sqrt(n * np.log(n)) for n in s.sizes])
-    ratio, error = np.array([t.mean for t in tables]) / scale, np.array([t.error for t in tables]) / scale
+    ratio, error = np.array(_averages(tables)) / scale
     ends = ("lower", "upper", "above")
     values = {**dict.fromkeys(ends, ratio), "change": np.diff(ratio)}
     errors = {**dict.fromkeys(ends, error), "change": np.hypot(error[1:], error[:-1])}
@@ -192,10 +223,10 @@ claim(
     quick={"sizes": [100, 1000], "runs": 1500, "seed": 4},
     full={"sizes": [100, 1000, 10000], "runs": 2000},
     within={
-        "lower": at_least(NOISE, errors=4.0),
-        "upper": at_most(NOISE, errors=4.0),
-        "above": at_least(NOISE, errors=4.0),
-        "change": at_most(NOISE, errors=4.0),
+        "lower": at_least(NOISE, errors=5.0),
+        "upper": at_most(NOISE, errors=5.0),
+        "above": at_least(NOISE, errors=5.0),
+        "change": at_most(NOISE, errors=5.0),
     },
     simulate=simulate_constant,
     predict=predict_constant,

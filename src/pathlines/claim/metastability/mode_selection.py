@@ -4,45 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import share_and_error
+from pathlines.claim.metastability.quiet_runs import counts, saturation, start_moments
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
-from pathlines.domain.circle_law import QuietMoments, QuietTokens
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.integrate import ensemble
-from pathlines.limit.metastability.growth import dominant_degree, growth_rates, selection_probabilities
+from pathlines.limit.metastability.growth import dominant_degree, selection_probabilities
 from pathlines.limit.metastability.linear_phase import maxima_shares
 from pathlines.limit.metastability.quiet_starts import maxima_of_starts
 from pathlines.model.circle import CircleAttention
-from pathlines.observable.patterns import potential_modes
-
-
-def counts(model: CircleAttention, s: Any, tokens: float, times: Any) -> np.ndarray:
-    """(runs, times): maxima of the potential from quiet starts of N tokens, as points that go through saturation."""
-    law = QuietTokens(QuietMoments(tokens, s.noisy), s.points)
-    key = jax.random.key(s.seed)
-    run = ensemble(model, law, runs=s.runs, key=key, times=times, record=potential_modes, rtol=1e-5)
-    return run["potential_modes"].values
-
-
-def saturation(beta: float, tokens: float, kind: str = "sa") -> float:
-    """(½ ln N + 2)/λ*: two e-folds after the linear amplitude of the fastest mode is one."""
-    return (0.5 * np.log(tokens) + 2) / growth_rates(beta, 2, dominant_degree(beta, 2), kind)[-1]
 
 
 def _shares(found: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-    """Share of runs with the wanted count, and its standard error from Laplace's rule, which is never zero."""
-    runs = len(found)
-    share, safe = (found == wanted).mean(axis=0), ((found == wanted).sum(axis=0) + 1) / (runs + 2)
-    return share, np.sqrt(safe * (1 - safe) / runs)
+    """Share of runs with the wanted count, and its standard error."""
+    return share_and_error((found == wanted).sum(axis=0), len(found))
 
 
 def _recounted(s: Any, beta: float, tokens: float, times: Any, kind: str = "sa") -> np.ndarray:
-    """(times,) pairs: the share of k* maxima and its error, over other starts and by another solver."""
-    found = maxima_of_starts(beta, tokens, times, s.checks, s.seed, kind, s.noisy)
-    return np.transpose(_shares(found, dominant_degree(beta, 2)))
+    """(times,): the share of k* maxima over the same starts, by another solver."""
+    found = maxima_of_starts(beta, start_moments(s, tokens), times, kind)
+    return (found == dominant_degree(beta, 2)).mean(axis=0)
+
+
+UNDECIDED = 0.005
+"""Share of starts so close to a merger or to a separatrix that two solvers count differently: one in 300 seen."""
+
+
+def disagreement(runs: int) -> float:
+    """Standard error of a mean count from such starts, at least one of them."""
+    return float(np.sqrt(1 + UNDECIDED * runs) / runs)
 
 
 def simulate_selection(s: Any) -> Evidence:
@@ -53,26 +45,26 @@ def simulate_selection(s: Any) -> Evidence:
     gain = float(np.hypot(error[0], error[-1]))
     return Evidence(
         {"share": share, "favoured": share, "gain": share[-1] - share[0]},
-        {"share": error, "favoured": error, "gain": gain},
+        {"favoured": error, "gain": gain},
         curves=(Curve("k* maxima at saturation", s.tokens, share, error),),
     )
 
 
 def predict_selection(s: Any) -> Evidence:
-    """Other starts, another solver; and the probability that k* is the first to reach c in the linear phase."""
-    share, error = np.transpose([_recounted(s, s.beta, n, [saturation(s.beta, n)])[0] for n in s.tokens])
+    """Another solver; and the probability that k* is the first to reach c in the linear phase."""
+    share = [_recounted(s, s.beta, n, [saturation(s.beta, n)])[0] for n in s.tokens]
     at = dominant_degree(s.beta, 2) - 1
     linear = lambda n: selection_probabilities(s.beta, n, s.level, s.noisy)[at]  # noqa: E731
     fine = np.geomspace(max(min(s.tokens), 10.0), max(s.tokens), 30)
     curves = (
-        Curve("other starts, another solver", s.tokens, share, error),
+        Curve("another solver", s.tokens, share),
         Curve("k* first, linear", fine, [linear(n) for n in fine]),
     )
     values = {"share": share, "favoured": [linear(n) for n in s.tokens], "gain": 0.0}
-    return Evidence(values, {"share": error}, curves=curves, source="another solver, other starts")
+    return Evidence(values, {"share": disagreement(s.runs)}, curves=curves, source="another solver, the same starts")
 
 
-SHARES = "shares of independent starts, measured and expected: at most 0.15 with 280 of each"
+SHARES = "one start in 200 is too close to a merger for two solvers to agree; Poisson numbers of them"
 
 claim(
     "metastability/S3",
@@ -82,13 +74,12 @@ claim(
     "one at 10¹²: like powers of N with small exponents. It is at least the probability that k* is the first mode to "
     "reach amplitude c in the linear phase.",
     models=("circle",),
-    quick={"beta": 9.0, "tokens": [1e3, 1e12], "runs": 280, "checks": 280, "points": 200, "noisy": 18, "level": 0.1,
-           "seed": 0},
-    full={"tokens": [1e3, 1e4, 1e6, 1e12], "runs": 400, "checks": 400, "points": 400},
+    quick={"beta": 9.0, "tokens": [1e3, 1e12], "runs": 280, "points": 200, "noisy": 18, "level": 0.1, "seed": 0},
+    full={"tokens": [1e3, 1e4, 1e6, 1e12], "runs": 600, "points": 400},
     within={
-        "share": standard_errors(3.5, SHARES),
-        "favoured": at_least("competition after the linear phase favours k*; 3 standard errors", errors=3.0),
-        "gain": at_least("the last share minus the first does not fall; 3 standard errors", errors=3.0),
+        "share": standard_errors(5.0, SHARES),
+        "favoured": at_least("competition after the linear phase favours k*; 5 standard errors", errors=5.0),
+        "gain": at_least("the last share minus the first does not fall; 5 standard errors", errors=5.0),
     },
     simulate=simulate_selection,
     predict=predict_selection,
@@ -111,27 +102,27 @@ def simulate_authors(s: Any) -> Evidence:
         curves.append(Curve(f"β = {beta:g}", [early, late], *rows[-1]))
     share, error = np.moveaxis(np.array(rows), 1, 0)
     values = {"early": share[:, 0], "late": share[:, 1], "merged": share[:, 1]}
-    errors = {"early": error[:, 0], "late": error[:, 1], "merged": error[:, 1]}
-    return Evidence(values, errors, curves=tuple(curves))
+    return Evidence(values, {"merged": error[:, 1]}, curves=tuple(curves))
 
 
 def predict_authors(s: Any) -> Evidence:
-    """Other starts, another solver; and the Gaussian field of the linear phase, which has no N and no mergers."""
-    rows, field, curves = [], [], []
+    """Another solver; and the Gaussian field of the linear phase, which has no N and no mergers."""
+    shares, field, curves = [], [], []
     for beta, early, late in s.cells:
         times = np.array([early, late])
-        rows.append(_recounted(s, beta, s.tokens, times * np.exp(beta), "usa"))
+        shares.append(_recounted(s, beta, s.tokens, times * np.exp(beta), "usa"))
         wanted = dominant_degree(beta, 2)
         linear = [maxima_shares(beta, t * np.exp(beta), s.draws, s.seed, "usa")[wanted] for t in times]
         field.append(linear[1])
         curves += [
-            Curve(f"another solver, β = {beta:g}", times, *rows[-1].T),
+            Curve(f"another solver, β = {beta:g}", times, shares[-1]),
             Curve(f"linear phase, β = {beta:g}", times, linear),
         ]
-    share, error = np.moveaxis(np.array(rows), -1, 0)
-    values = {"early": share[:, 0], "late": share[:, 1], "merged": field}
-    errors = {"early": error[:, 0], "late": error[:, 1]}
-    return Evidence(values, errors, curves=tuple(curves), source="another solver, other starts")
+    share = np.array(shares)
+    merged, error = share_and_error(np.asarray(field) * s.draws, s.draws)
+    values = {"early": share[:, 0], "late": share[:, 1], "merged": merged}
+    errors = {"early": disagreement(s.runs), "late": disagreement(s.runs), "merged": error}
+    return Evidence(values, errors, curves=tuple(curves), source="another solver, the same starts")
 
 
 AUTHORS: dict[str, Any] = {"tokens": 2e4, "runs": 40, "points": 300, "noisy": 18, "seed": 0}
@@ -144,13 +135,12 @@ claim(
     "starts: at β = 5 in 0.91 (t = 0.3) and 0.90 (t = 0.6), at β = 7 in 0.54 (t = 0.045) and 0.24 (t = 0.1). Clusters "
     "merge: the last share is below that to which the Gaussian field of the linear phase would have it rise.",
     models=("circle",),
-    quick={"cells": [[5.0, 0.3, 0.6], [7.0, 0.045, 0.1]], **AUTHORS, "runs": 280, "checks": 280, "points": 200,
-           "draws": 20000},
-    full={"runs": 400, "checks": 400, "points": 400},
+    quick={"cells": [[5.0, 0.3, 0.6], [7.0, 0.045, 0.1]], **AUTHORS, "runs": 280, "points": 200, "draws": 20000},
+    full={"runs": 600, "points": 400},
     within={
-        "early": standard_errors(3.5, SHARES),
-        "late": standard_errors(3.5, SHARES),
-        "merged": at_most("mergers only lower the share; 3 standard errors", errors=3.0),
+        "early": standard_errors(5.0, SHARES),
+        "late": standard_errors(5.0, SHARES),
+        "merged": at_most("mergers only lower the share; 5 standard errors", errors=5.0),
     },
     simulate=simulate_authors,
     predict=predict_authors,
@@ -181,7 +171,7 @@ claim(
     models=("circle",),
     quick={"beta": 7.0, "time": 0.1, **AUTHORS},
     full={"runs": 160, "points": 400},
-    within={"share": standard_errors(4.0, "a share of independent starts")},
+    within={"share": standard_errors(5.0, "a share of independent starts")},
     simulate=simulate_certain,
     predict=predict_certain,
     expected="refuted",

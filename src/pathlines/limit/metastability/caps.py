@@ -18,10 +18,11 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.cluster import hierarchy
+from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import METASTABILITY
-from pathlines.limit.arguments import real_array
+from pathlines.limit.arguments import one_of, real_array
 
 SOURCES = (METASTABILITY,)
 LARGEST = 1 / 16
@@ -101,6 +102,33 @@ def caps(
         float(log_exit),
         bool(holds),
     )
+
+
+def gathering(offsets: ArrayLike, beta: float, mass: float, kind: str, squared: float) -> tuple[float, float]:
+    """(t, θ): when tokens of one cap on the circle, alone, are within a squared distance, and where they gather.
+
+    θ_i' = m n⁻¹ Σ_j e^{β(cos θ_ij-1)} sin θ_ij for a cap of mass m under USA; divided by the same sum of weights, and
+    free of m, under SA. The exact particle equation without the other caps, which change it by e^{-β(1-α)}.
+    """
+    theta = real_array("offsets", offsets)
+    one_of("kind", kind, ("sa", "usa"))
+    width = 2 * np.arcsin(np.sqrt(finite_number("squared", squared, 0.0, 4.0, open_low=True)) / 2)
+
+    def velocity(_: float, x: np.ndarray) -> np.ndarray:
+        turn = x[None, :] - x[:, None]
+        w = np.exp(-2 * beta * np.sin(turn / 2) ** 2)
+        pull = np.sum(w * np.sin(turn), axis=1)
+        return pull / w.sum(axis=1) if kind == "sa" else mass * pull / len(x)
+
+    def wide(_: float, x: np.ndarray) -> float:
+        return float(np.log(max(np.ptp(x), 1e-300) / width))
+
+    if wide(0.0, theta) <= 0:
+        return 0.0, float(theta.mean())
+    longest = 1e3 * len(theta) / mass * np.exp(2 * beta * np.sin(np.ptp(theta) / 2) ** 2)
+    wide.terminal = True  # type: ignore[attr-defined]
+    solved = solve_ivp(velocity, (0, longest), theta, "DOP853", events=wide, rtol=1e-11, atol=1e-13)
+    return float(solved.t[-1]), float(solved.y[:, -1].mean())
 
 
 def certificate(tokens: ArrayLike, beta: float) -> Caps | None:

@@ -18,6 +18,10 @@ from pathlines.foundation.papers import KDE_MODES
 
 SOURCES = (KDE_MODES,)
 
+INNER = 0.75
+"""Of ``last_mode``: up to there a bandwidth holds some samples, and Gaussian (F, F') err by less than a hundredth
+(measured on seven cells from n = 50, β = 4 to n = 10⁴, β = 10³)."""
+
 
 class Moments(NamedTuple):
     """E G, E G', E G², E GG', E G'² at each t."""

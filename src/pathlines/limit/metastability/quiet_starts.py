@@ -5,7 +5,7 @@ mean-field equation (Emergence of meta-stable clustering in mean-field transform
 
     θ' = ∂_θ U/β (USA, scaled kernel),   ∂_θ ln U/β (SA),   U(θ) = Σ_k g_k m_k e^{ikθ},   g_k = e^{-β}I_k(β),
 
-by RK4. Starts have the moments of N i.i.d. uniform tokens, m_k = Z_k/√N for k ≤ ``noisy``.
+by RK4. Starts are given by their moments m_k = ∫ e^{-ikθ} dμ; those of N i.i.d. uniform tokens are m_k = Z_k/√N.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ STEPS = {"sa": 0.5, "usa": 1.0}
 """Of RK4: contraction rates are at most one under SA, and at most the mass of a cluster under USA."""
 
 
-def maxima_of_starts(
-    beta: float,
-    tokens: float,
-    times: ArrayLike,
-    runs: int,
-    seed: int,
-    kind: str = "sa",
-    noisy: int = 18,
-    points: int = 160,
-) -> np.ndarray:
-    """(runs, times): maxima of U from quiet starts of N tokens at increasing scaled times.
+def quiet_moments(tokens: float, runs: int, seed: int, noisy: int = 18) -> np.ndarray:
+    """(runs, noisy): m_k = Z_k/√N, k = 1..noisy, Z_k independent complex normals with E|Z_k|² = 1."""
+    n, rng = finite_number("tokens", tokens, 1.0), np.random.default_rng(seed)
+    parts = rng.standard_normal((2, positive_integer("runs", runs), positive_integer("noisy", noisy)))
+    return (parts[0] + 1j * parts[1]) / np.sqrt(2 * n)
 
-    O(runs · points · √β) a step; a start whose density would be negative somewhere is drawn anew.
+
+def maxima_of_starts(
+    beta: float, moments: ArrayLike, times: ArrayLike, kind: str = "sa", points: int = 160
+) -> np.ndarray:
+    """(runs, times): maxima of U at increasing scaled times, from densities 1 + 2 Re Σ_k m_k e^{ikθ}, k = 1.. in a row.
+
+    O(runs · points · √β) a step.
     """
-    beta, n = finite_number("beta", beta, 0.0, open_low=True), finite_number("tokens", tokens, 1.0)
+    beta, rows = finite_number("beta", beta, 0.0, open_low=True), np.atleast_2d(np.asarray(moments, complex))
     one_of("kind", kind, ("sa", "usa"))
     clock = np.atleast_1d(real_array("times", times, 0.0))
     require(bool(np.all(np.diff(clock) > 0)), "times", "increase", times)
-    rng, points = np.random.default_rng(seed), positive_integer("points", points)
     # |Σ_{k>K}| ≤ 2e^{-K²/2β} (Skellam law) is rounding
     g = special.ive(np.arange(6 + int(np.sqrt(70 * beta))), beta)
-    theta = np.tile(2 * np.pi * np.arange(points) / points, (positive_integer("runs", runs), 1))
-    masses = _masses(rng, theta[0], n, runs, positive_integer("noisy", noisy))
+    grid = 2 * np.pi * np.arange(positive_integer("points", points)) / points
+    density = 1 + 2 * (rows @ np.exp(1j * np.outer(np.arange(1, rows.shape[1] + 1), grid))).real
+    require(bool(np.all(density > 0)), "moments", "be those of densities", float(density.min()))
+    theta, masses = np.tile(grid, (len(rows), 1)), density / density.sum(axis=1, keepdims=True)
     found, now = [], 0.0
     for time in clock:
         steps = int(np.ceil((time - now) / STEPS[kind]))
@@ -55,17 +56,6 @@ def maxima_of_starts(
         now = float(time)
         found.append(_maxima(theta, masses, g))
     return np.stack(found, axis=1)
-
-
-def _masses(rng: np.random.Generator, grid: np.ndarray, n: float, runs: int, noisy: int) -> np.ndarray:
-    waves = np.exp(1j * np.outer(np.arange(1, noisy + 1), grid))
-    rows: list[np.ndarray] = []
-    while len(rows) < runs:
-        z = (rng.standard_normal(noisy) + 1j * rng.standard_normal(noisy)) / np.sqrt(2 * n)
-        row = 1 + 2 * (z @ waves).real
-        if row.min() > 0:
-            rows.append(row / row.sum())
-    return np.array(rows)
 
 
 def _moments(theta: np.ndarray, masses: np.ndarray, count: int) -> np.ndarray:
