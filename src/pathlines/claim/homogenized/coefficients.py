@@ -18,10 +18,18 @@ def leading(eta: Any, y: Any, power: float = 0.0) -> tuple[np.ndarray, np.ndarra
     return _settled(lambda e: np.vander(e, increasing=True), eta, scaled)
 
 
-def order_of(eta: Any, y: Any) -> tuple[float, float]:
-    """The order k, ln|y| = k ln η + a_0 + a_1 η + …, and its change without the largest η; NaN at a sign change."""
+DOMINATED = 0.6
+"""Where the rest exceeds this share of the leading term at the largest η, an order cannot be read."""
+
+
+def order_of(eta: Any, y: Any, power: float) -> tuple[float, float]:
+    """The order k, ln|y| = k ln η + a_0 + a_1 η + …, and its change without the largest η.
+
+    NaN where y changes sign, and where its term of order ``power``, which should lead, does not.
+    """
     eta, y = np.asarray(eta, float), np.asarray(y, float)
-    if np.any(np.sign(y) != np.sign(y[0])) or np.any(y == 0):
+    first = leading(eta, y, power)[0] * eta**power
+    if np.any(y * y[0] <= 0) or np.any(np.abs(y - first) > DOMINATED * np.abs(first)):
         return np.nan, np.nan
     columns = lambda e: np.column_stack([np.log(e), np.vander(e, len(e) - 1, increasing=True)])  # noqa: E731
     order, change = _settled(columns, eta, np.log(np.abs(y)))

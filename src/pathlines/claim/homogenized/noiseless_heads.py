@@ -58,7 +58,7 @@ def _order_advice(eta: np.ndarray, spread: float) -> dict[str, str]:
     if eta.max() >= _COARSE:
         return {"order": f"orders are not settled at η = {eta.max():.3g}: take layers above until/{_COARSE:g}"}
     if not 2 * spread <= _READABLE:
-        return {"order": "chain − ODE changes sign or bends too much for an order: change the law or take more layers"}
+        return {"order": "no single power of η leads in chain − ODE: change the law or take more layers"}
     return {}
 
 
@@ -74,7 +74,7 @@ def simulate(s: Any) -> Evidence:
             undecided[f"remaining_{c}"] = unsettled(s)
         curves.append(Curve(f"corrector {c}", eta, np.abs(gap[:, 0])))
         if c == "full":
-            values["order"], errors["order"] = order_of(eta, gap[:, 0])
+            values["order"], errors["order"] = order_of(eta, gap[:, 0], 2.0)
             undecided |= _order_advice(eta, errors["order"])
     return Evidence(values, errors, curves=tuple(curves), undecided=undecided)
 
@@ -94,7 +94,7 @@ def simulate_one_head(s: Any) -> Evidence:
     """chain - flow of the boxed drift at H = 1: its coefficient of η, and the order of the product."""
     eta, gap = steps(s), _gaps(_one_head(s), ("full",))["full"]
     first, truncated = leading(eta, gap, 1.0)
-    order, spread = order_of(eta, gap[:, 2])
+    order, spread = order_of(eta, gap[:, 2], 1.0)
     undecided = _order_advice(eta, spread)
     if np.max(2 * truncated / np.abs(first)) > _READABLE:
         undecided["coefficient"] = unsettled(s)

@@ -57,9 +57,9 @@ def simulate(s: Any) -> Evidence:
             undecided[name] = f"the limit η → 0 is not settled at layers = {list(s.layers)}: more, or noise smaller"
         curves.append(Curve(drift.replace("_", " its "), eta, np.abs(gap[:, 0])))
     gap = _found(s, "boxed")[0][:, 0]
-    values["order"], errors["order"] = order_of(eta, gap)
+    values["order"], errors["order"] = order_of(eta, gap, 1.0)
     if not 2 * errors["order"] <= _READABLE:
-        undecided["order"] = "chain − SDE changes sign or bends too much for an order: take more layers or other heads"
+        undecided["order"] = "no single power of η leads in chain − SDE: take more layers or other heads"
     return Evidence(values, errors, curves=tuple(curves), undecided=undecided)
 
 

@@ -66,7 +66,7 @@ def simulate(s: Any) -> Evidence:
     share, error = remaining(s, "full")
     eta = steps(s)
     gap, rounding = gaps(s, "full")
-    order, spread = order_of(eta, gap[:, _LINEAR])
+    order, spread = order_of(eta, gap[:, _LINEAR], 2.0)
     undecided = {}
     advice = _advice(s, error)
     if advice and np.all(np.abs(share) <= 4 * error + 0.01):
@@ -74,7 +74,7 @@ def simulate(s: Any) -> Evidence:
     if eta.max() >= _COARSE:
         undecided["order"] = f"orders are not settled at η = {eta.max():.3g}: take layers above until/{_COARSE:g}"
     elif not 2 * spread <= _READABLE or np.any(np.abs(gap[:, _LINEAR]) < 30 * rounding[:, _LINEAR]):
-        undecided["order"] = "chain − SDE changes sign or is too small for an order: change the law or take more layers"
+        undecided["order"] = "no single power of η leads in chain − SDE: change the law or take more layers"
     return Evidence(
         {"remaining": share, "order": order},
         {"remaining": error, "order": spread},

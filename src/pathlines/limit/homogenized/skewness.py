@@ -21,15 +21,15 @@ from pathlines.limit.homogenized.finite_law import FiniteLawSDE, HeadFields, tan
 STENCIL = ((-2, -0.5), (-1, 1.0), (1, -1.0), (2, 0.5))
 """Points and weights of the third difference, for a spacing of one."""
 
-SPACING = 0.02
+SPACING = 0.005
 
 
 def skewness_coefficient(sde: FiniteLawSDE, start: np.ndarray, until: float, function: Function) -> Expectation:
     """C and its error, by cubature before and after the third difference, with Simpson's rule in t.
 
     Trees of 4 and 6 steps are extrapolated; the error is the distance from the extrapolation of 2 and 4. The third
-    difference errs by 4e-4|ζ|². Trees must resolve third derivatives of u: at n = 4, d = 3, T = 1.2 the error is 1 %
-    for |ζ| about 0.25 and more than C itself at 0.5.
+    difference errs by about 1e-4|ζ|². Trees must resolve third derivatives of u: at n = 4, d = 3, T = 1.2 the error is
+    1 % for |ζ| about 0.25 and more than C itself at 0.5.
     """
     x = unit(finite_array("start", start, ("n", "d")).astype(float))
     until = finite_number("until", until, 0.0, open_low=True)
