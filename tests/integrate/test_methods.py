@@ -11,7 +11,7 @@ from pathlines.model import NormalisedAttention, RescaledAttention, SelfAttentio
 from pathlines.observable.pairs import mean_overlap
 
 UNTIL = 2.0
-STEPS = {1: (160, 320), 2: (80, 160), 4: (40, 80), 5: (20, 40), 8: (6, 12)}
+STEPS = {1: (160, 320), 2: (80, 160), 3: (80, 160), 4: (40, 80), 5: (20, 40), 8: (6, 12)}
 """Steps by order: few enough to stay far above rounding, enough to be asymptotic."""
 
 SPHERICAL = [name for name in METHODS if METHODS[name].spherical]

@@ -88,3 +88,21 @@ def test_chosen_quadruples_and_tiny_deficits():
 def test_bad_input(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 9])
+def test_quantile_mean_vs_the_sum(n):
+    roots = np.exp(2j * np.pi * (np.arange(n) + 0.5) / n)
+    for r in (0.1, 0.6, 0.99):
+        assert cf.quantile_mean(r, n) == pytest.approx(np.mean((roots + r) / (1 + r * roots)).real, abs=1e-14)
+
+
+def test_quantiles_vs_particles():
+    """Few quantiles, where the mean-field law is far off: x_i' = P x̄ itself, solved for the tokens."""
+    roots = np.exp(2j * np.pi * (np.arange(6) + 0.5) / 6)
+    start = np.angle((roots + 0.6) / (1 + 0.6 * roots))
+    field = lambda t, a: -np.mean(np.sin(a[:, None] - a[None, :]), axis=1)  # noqa: E731
+    run = solve_ivp(field, (0, 3), start, rtol=1e-12, atol=1e-13, t_eval=[1.0, 3.0])
+    lengths = np.abs(np.exp(1j * run.y).mean(axis=0))
+    np.testing.assert_allclose(cf.quantile_radius([1.0, 3.0], 0.6, 6), lengths, atol=1e-10)
+    assert abs(lengths[1] - cf.poisson_radius(3.0, 0.6)) > 1e-2

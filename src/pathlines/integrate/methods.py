@@ -1,6 +1,7 @@
 """One-step methods on states with a retraction: Runge-Kutta with projected stages, and Lie-group alternatives.
 
-Tableaux are read from SciPy (``RK45``: Dormand-Prince 5(4); ``DOP853``: 8(5,3)) rather than typed in again.
+Tableaux are read from SciPy (``RK23``: Bogacki-Shampine 3(2), whose weights are all positive: what only grows does so
+step by step; ``RK45``: Dormand-Prince 5(4); ``DOP853``: 8(5,3)) rather than typed in again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.integrate import DOP853, RK45
+from scipy.integrate import DOP853, RK23, RK45
 
 from pathlines.foundation.registry import Registry
 from pathlines.model.base import State
@@ -134,6 +135,7 @@ def _explicit(rows: list[list[float]], b: list[float], order: int, project_stage
 
 _RK4 = ([[0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4)
 
+METHODS.register("rk23", _embedded(RK23, (RK23.E,)))
 METHODS.register("rk45", _embedded(RK45, (RK45.E,)))
 METHODS.register("dop853", _embedded(DOP853, (DOP853.E5, DOP853.E3)))
 METHODS.register("rk4", _explicit(*_RK4))

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import PERSPECTIVE
@@ -30,6 +31,32 @@ def poisson_radius(times: ArrayLike, start: float) -> np.ndarray:
         return np.zeros(t.shape)[()]
     with np.errstate(over="ignore"):
         return (r0 / np.sqrt(r0 * r0 + (1 - r0) * (1 + r0) * np.exp(-t)))[()]
+
+
+def quantile_mean(radius: ArrayLike, n: int) -> np.ndarray:
+    """x̄ of n quantiles of a Poisson kernel, the images of wⁿ = −1 under w -> (w+r)/(1+rw) (derived).
+
+    r + (1-r²)(-r)ⁿ/(r(1+(-r)ⁿ)): the geometric series of the map, of which the mean over w keeps every n-th term.
+    """
+    r = real_array("radius", radius)
+    power = (-r) ** positive_integer("n", n, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(r == 0, 0.0, r + (1 - r) * (1 + r) * power / (r * (1 + power)))[()]
+
+
+def quantile_radius(times: ArrayLike, start: float, n: int) -> np.ndarray:
+    """|x̄(t)| of n quantiles of a Poisson kernel under the β = 0 flow: exact for every n, at increasing times (derived).
+
+    The flow moves them by maps of the same kind, r' = ½(1-r²) x̄(r), which is the mean-field law up to rⁿ. Solved in
+    v = ln((1+r)/(1-r)), v' = x̄(r).
+    """
+    t = np.atleast_1d(real_array("times", times, 0.0))
+    r0 = finite_number("start", start, 0.0, 1.0)
+    require(r0 < 1, "start", "be below 1", start)
+    speed = lambda _, v: quantile_mean(np.tanh(v / 2), n)  # noqa: E731
+    span = (0.0, max(float(t[-1]), 1e-300))
+    found = solve_ivp(speed, span, [2 * np.arctanh(r0)], "DOP853", t_eval=t, rtol=1e-13, atol=1e-14)
+    return np.abs(quantile_mean(np.tanh(found.y[0] / 2), n))
 
 
 def all_quadruples(n: int) -> np.ndarray:

@@ -1,0 +1,57 @@
+"""Claims of the clustering family at other settings than their own: the statement is right there, or the claim says
+what to change, or the setting is refused.
+"""
+
+import pytest
+
+from pathlines.claim import CLAIMS, evaluate
+from pathlines.foundation.errors import ArgumentError
+
+HOLDS = [
+    ("OP-01d", {"seed": 1001}),
+    ("CL-33", {"seed": 3, "n": 20}),
+    ("CL-31", {"seed": 1003}),
+    ("CL-41", {"seed": 1016}),
+    ("CL-16", {"sizes": [[7, 2], [4, 6]], "draws": 2}),
+]
+REFUTED = [
+    ("OP-01c", {"seed": 1001}),
+    ("ER-04", {"seed": 1007}),
+]
+UNDECIDED = [
+    ("CL-25", {"radius": 0.6, "n": 300}, "n="),
+    ("CL-30", {"value": [[1.0, 0.2], [0.1, 0.4]]}, "until="),
+    pytest.param("CL-37", {"eigenvalues": [2.0, 1.9, -1.5], "beta": 3.0}, "until=", marks=pytest.mark.slow),
+    ("ER-04", {"starts": 1, "seed": 2, "n": 3}, "more starts"),
+    ("ER-07", {"start": [-0.7, 0.0, 1.8]}, "symmetric"),
+    ("ER-07b", {"until": 3.5}, "rounding"),
+    ("OP-01c", {"until": 2.0}, "until"),
+    ("OP-01", {"until": 4.0}, "until"),
+]
+REFUSED = [
+    ("OP-01", {"outer": [1.0, -1.0]}, "positive"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), HOLDS)
+def test_holds(name, changes):
+    outcome = evaluate(CLAIMS[f"clustering/{name}"], "quick", changes)
+    assert outcome.verdict == "holds", (outcome.quantity, outcome.measured, outcome.expected)
+
+
+@pytest.mark.parametrize(("name", "changes"), REFUTED)
+def test_refuted(name, changes):
+    assert evaluate(CLAIMS[f"clustering/{name}"], "quick", changes).verdict == "refuted"
+
+
+@pytest.mark.parametrize(("name", "changes", "says"), UNDECIDED)
+def test_undecided_with_what_to_change(name, changes, says):
+    outcome = evaluate(CLAIMS[f"clustering/{name}"], "quick", changes)
+    assert outcome.verdict == "inconclusive"
+    assert any(says in check.reason for check in outcome.checks if check.verdict == "inconclusive")
+
+
+@pytest.mark.parametrize(("name", "changes", "says"), REFUSED)
+def test_refused_at_once(name, changes, says):
+    with pytest.raises(ArgumentError, match=says):
+        evaluate(CLAIMS[f"clustering/{name}"], "quick", changes)
