@@ -134,6 +134,36 @@ def test_rates_are_those_of_the_diffusion():
         assert law.rate_at_consensus == pytest.approx(-(d - 1) / d, abs=1e-14)
 
 
+def test_layers_near_the_antipode_tend_to_the_diffusion():
+    """First order in v: halving v halves the difference, up to the next order."""
+    for d, beta in ((4, 0.7), (8, 1.4), (30, 3.0)):
+        gaps = [tt.layer_antipode_rate(d, beta, v) - tt.fixed_antipode_rate(d, beta) for v in (0.01, 0.005)]
+        assert gaps[0] / gaps[1] == pytest.approx(2, abs=0.05)
+        assert abs(gaps[0]) < 0.02
+    assert tt.layer_critical_beta(8, 1e-4) == pytest.approx(tt.critical_beta(8), abs=1e-3)
+
+
+def test_layer_near_the_antipode_vs_drawn_values():
+    """One layer of v = 0.3 at d = 5 on a pair with 1+R = 5e-9: 200 000 values V and -V, 5 standard errors."""
+    d, beta, v = 5, 1.2, 0.3
+    rng = np.random.default_rng(7)
+    angle = 1e-4
+    x = np.zeros((2, d))
+    x[0, 0], x[1, 0], x[1, 1] = 1.0, -np.cos(angle), np.sin(angle)
+    weights = np.exp(beta * x @ x.T)
+    weights /= weights.sum(axis=1, keepdims=True)
+    values = rng.standard_normal((200_000, d, d)) / np.sqrt(d)
+    step = np.sqrt(v) * np.einsum("mab,ib->mia", values, weights @ x)
+    rates = []
+    for sign in (1, -1):
+        y = x + sign * step
+        y /= np.linalg.norm(y, axis=-1, keepdims=True)
+        rates.append(np.log(np.sum((y[:, 0] + y[:, 1]) ** 2, axis=-1) / np.sum((x[0] + x[1]) ** 2)) / v)
+    both = np.mean(rates, axis=0)
+    error = both.std(ddof=1) / np.sqrt(len(both))
+    assert tt.layer_antipode_rate(d, beta, v) == pytest.approx(both.mean(), abs=5 * error)
+
+
 def test_fixed_coefficients_vs_attention_written_out():
     """s = ΠKΠᵀ with the softmax of βK, then the general drift and variation of an overlap."""
     d, beta = 6, 1.7

@@ -20,15 +20,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import optimize, special
 
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING
 from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.backward_equation import Function
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
+from pathlines.limit.homogenized.wishart import chi_square_rule
 
 SOURCES = (HOMOGENIZED, STOCHASTIC_CLUSTERING)
+_GAUSS = 14  # nodes each way, for layers of small noise
 
 
 def complements(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,6 +97,35 @@ def fixed_antipode_rate(d: int, beta: float) -> float:
     d, beta = positive_integer("d", d, least=2), finite_number("beta", beta, 0.0)
     fading = np.exp(-2 * beta)
     return float(((d - 1) * 4 * fading / (1 + fading) ** 2 - 2) / d)
+
+
+def layer_antipode_rate(d: int, beta: float, v: float) -> float:
+    """``fixed_antipode_rate`` of layers with diffusive time v instead of the diffusion (derived): → it as v → 0.
+
+    Near R = -1 a layer moves x = (x_1-x_2)/2 to u = x + tanh(β)g and s = x_1+x_2 to s + h, with g and h/|s| independent
+    Gaussian vectors of variance v/d, so that 1+R is multiplied by |P_u(s+h)|²/(|s|²|u|²). Mean logarithm over v, by
+    tensor Gauss rules: P_u s has the length √(1 - ⟨u,ŝ⟩²/|u|²), and h is Gaussian in the d-1 directions left.
+    """
+    others = positive_integer("d", d, least=3) - 2
+    scale = finite_number("v", v, 0.0, open_low=True) / d
+    g, along = np.polynomial.hermite_e.hermegauss(_GAUSS)
+    rest, across = chi_square_rule(others, _GAUSS)
+    pull = np.tanh(beta) ** 2 * scale
+    first, side, beyond = np.meshgrid(
+        (1 + np.sqrt(pull) * g) ** 2, pull * g**2, pull * others * rest, indexing="ij", sparse=True
+    )
+    length = first + side + beyond
+    left = np.sqrt(1 - side / length)[..., None, None]
+    gap = (left + np.sqrt(scale) * g[:, None]) ** 2 + scale * others * rest
+    inner = np.log(gap) @ (across / across.sum()) @ (along / along.sum())
+    weights = along[:, None, None] * along[:, None] * across
+    return float(np.sum(weights * (inner - np.log(length))) / weights.sum() / v)
+
+
+def layer_critical_beta(d: int, v: float) -> float:
+    """Where ``layer_antipode_rate`` changes sign; β_c as v → 0 (d ≥ 4)."""
+    limit = critical_beta(positive_integer("d", d, least=4))
+    return float(optimize.brentq(lambda beta: layer_antipode_rate(d, beta, v), limit / 4, 4 * limit + 1, xtol=1e-10))
 
 
 def critical_beta(d: int) -> float:
