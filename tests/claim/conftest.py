@@ -1,0 +1,29 @@
+"""A test with the fixture ``quick_outcome`` runs once for every claim of the module's FAMILY, at quick size."""
+
+import pytest
+
+from pathlines.claim import CLAIMS, evaluate
+
+
+def pytest_generate_tests(metafunc):
+    if "quick_outcome" in metafunc.fixturenames:
+        family = metafunc.module.FAMILY
+        names = [n for n in CLAIMS if n.split("/")[0] == family]
+        assert names, f"there are no claims of the family {family}"
+        metafunc.parametrize("quick_outcome", names, indirect=True)
+
+
+@pytest.fixture
+def quick_outcome(request):
+    return evaluate(CLAIMS[request.param])
+
+
+@pytest.fixture
+def expected_verdict():
+    """Compare a verdict with the one we stand behind, and say by which numbers it differs."""
+
+    def check(outcome):
+        odd = [(c.quantity, c.verdict, c.error, c.tolerance, c.reason) for c in outcome.checks]
+        assert outcome.verdict == outcome.expected_verdict, odd
+
+    return check
