@@ -9,7 +9,6 @@ from pathlines.domain import Euclidean, Sphere
 from pathlines.draw.figures.clustering.coordinates import follow_leaders
 from pathlines.draw.figures.clustering.layer_vs_flow import first_order_delay
 from pathlines.draw.figures.clustering.long_context import layer_overlap
-from pathlines.draw.figures.clustering.schemes import OneOf
 from pathlines.draw.orthographic import View, faded
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate import flow
@@ -18,7 +17,7 @@ from pathlines.limit.equiangular import phase_curve
 from pathlines.limit.layers import layers_to_deficit
 from pathlines.limit.long_context import output_overlap
 from pathlines.model import RescaledAttention, SelfAttention
-from pathlines.model.schemes import MixLN, PeriLN, PreLN
+from pathlines.model.schemes import MixLN, OneOf, PeriLN, PreLN
 from pathlines.observable.pairs import mean_overlap
 from pathlines.sweep.general_weights import general_weights_diagram
 from pathlines.weights import Fixed
@@ -57,6 +56,7 @@ def test_side_by_side_refuses_models_of_different_structure():
 
 def test_one_of_vs_the_scheme_itself():
     choices = (PreLN(), MixLN(1.0), PeriLN())
+    assert OneOf(choices, jnp.asarray(0)).breakpoints == (1.0,)
     r, h, m, a = (jax.random.uniform(jax.random.key(k), (5, 1 if k < 3 else 4)) + 0.1 for k in range(4))
     for t in (0.5, 3.0):
         for k, scheme in enumerate(choices):

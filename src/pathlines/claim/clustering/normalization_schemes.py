@@ -21,38 +21,14 @@ from pathlines.foundation.errors import require
 from pathlines.foundation.papers import NORMALIZATION
 from pathlines.integrate import Run, flow
 from pathlines.limit.schemes import reduced_trajectory
-from pathlines.model import SCHEMES, NormalisedAttention, Scheme
-from pathlines.model.schemes import NGPT, Column, MixLN
+from pathlines.model import SCHEMES, NormalisedAttention
+from pathlines.model.schemes import NGPT, MixLN, OneOf
 from pathlines.observable.energy import energy_fraction
 from pathlines.observable.pairs import deficits
 from pathlines.observable.sphere import magnitude
 
 NAMES = ("post", "pre", "mix", "peri", "ngpt", "sqrt")
 MODEL_NAMES = ("post-ln", "pre-ln", "mix-ln", "peri-ln", "ngpt", "sqrt")
-
-
-class OneOf(Scheme):
-    """One of several schemes, chosen by a number and not by type: all of them share one compiled program."""
-
-    members: tuple[Scheme, ...]
-    index: Array
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        """Those of every member; stopping where nothing jumps does no harm."""
-        return tuple(t for member in self.members for t in member.breakpoints)
-
-    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
-        """The rates of the chosen member."""
-        return self._chosen([member.rates(t, r, h, m) for member in self.members])
-
-    def layer(self, t: Array, step: Array, theta: Array, r: Column, a: Array) -> tuple[Array, Column]:
-        """The layer of the chosen member."""
-        return self._chosen([member.layer(t, step, theta, r, a) for member in self.members])
-
-    def _chosen(self, pairs: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        first, second = zip(*pairs, strict=True)
-        return jnp.stack(first)[self.index], jnp.stack(second)[self.index]
 
 
 def scheme_model(name: str, s: Any) -> NormalisedAttention:

@@ -107,7 +107,7 @@ def _share(s: Any, n: int, d: int) -> tuple[float, float]:
     draws = np.asarray(Sphere(d).uniform(key, s.draws * n)).reshape(s.draws, n, d)
     complete = 2 ** (n - 1) <= s.reflections
     if complete:
-        signs = [np.array([1.0, *p]) for p in product((1.0, -1.0), repeat=n - 1)]
+        signs = np.array([[1.0, *p] for p in product((1.0, -1.0), repeat=n - 1)])
     else:
         signs = np.random.default_rng([s.seed, n, d]).choice([1.0, -1.0], (s.reflections, n))
     shares = [np.mean([hemisphere(p[:, None] * x)[0] > 0 for p in signs]) for x in draws]

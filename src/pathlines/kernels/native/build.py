@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -56,34 +57,60 @@ def _sources() -> list[Path]:
 
 def _compiled() -> Path:
     """The library's file. The workers of a sweep all come here at once: one compiles, the others wait for it."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native"
+    folder = _private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native")
     texts = [f.read_text() for f in (*_sources(), *sorted(FOLDER.glob("*.h")))]
     parts = (*texts, " ".join(FLAGS), jax.__version__, _processor())
     path = folder / f"kernels-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
-    if path.exists():
-        return path
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        raise OSError("no C++ compiler was found")
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_suffix(".lock")):
-        if not path.exists():
-            _compile(compiler, folder, path)
+    if not _whole(path):
+        with FileLock(path.with_suffix(".lock")):
+            if not _whole(path):
+                _compile(_compiler(), folder, path)
     return path
 
 
-def _compile(compiler: str, folder: Path, path: Path) -> None:
+def _private(folder: Path) -> Path:
+    """The folder, made if need be; one that others own or can write to would let them run code as this user."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if hasattr(os, "geteuid"):
+        found = folder.stat()
+        if found.st_uid != os.geteuid():
+            raise OSError(f"the cache folder {folder} belongs to another user")
+        if found.st_mode & 0o022:
+            raise OSError(f"others can write to the cache folder {folder}")
+    return folder
+
+
+def _whole(path: Path) -> bool:
+    """Whether the file is there as it was compiled: a damaged library ends the process that loads it."""
+    try:
+        return path.with_suffix(".sha256").read_text() == hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return False
+
+
+def _compiler() -> list[str]:
+    """$CXX, which may hold several words (``ccache g++``), or what is installed."""
+    named = shlex.split(os.environ.get("CXX", ""))
+    found = shutil.which("g++") or shutil.which("clang++")
+    if not named and found is None:
+        raise OSError("no C++ compiler was found")
+    return named or [str(found)]
+
+
+def _compile(compiler: list[str], folder: Path, path: Path) -> None:
     if sys.stderr.isatty():
         print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         objects = [Path(scratch) / f"{source.stem}.o" for source in _sources()]
-        command = [compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir()]
+        command = [*compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir()]
         jobs = [[*command, "-c", str(s), "-o", str(o)] for s, o in zip(_sources(), objects, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(_run, jobs))
-        output = Path(scratch) / path.name
-        _run([compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
+        output, digest = Path(scratch) / path.name, Path(scratch) / "digest"
+        _run([*compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
+        digest.write_text(hashlib.sha256(output.read_bytes()).hexdigest())
         output.replace(path)
+        digest.replace(path.with_suffix(".sha256"))
 
 
 def _run(command: list[str]) -> None:

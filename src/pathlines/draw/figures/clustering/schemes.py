@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 
 from pathlines.domain import Sphere
@@ -18,29 +17,10 @@ from pathlines.foundation.papers import NORMALIZATION
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.schemes import reduced_trajectory, terminal_constant
 from pathlines.model import NormalisedAttention
-from pathlines.model.schemes import NGPT, Column, MixLN, PeriLN, PostLN, PreLN, Scheme, SqrtScaling
+from pathlines.model.schemes import NGPT, MixLN, OneOf, PeriLN, PostLN, PreLN, SqrtScaling
 from pathlines.observable.pairs import u_mean
 
 LABELS = {"post": "Post-LN", "pre": "Pre-LN", "mix": "Mix-LN", "peri": "Peri-LN", "ngpt": "nGPT", "sqrt": "√-scaling"}
-
-
-class OneOf(Scheme):
-    """Scheme number ``which`` of ``choices``: one compiled program then runs all six side by side."""
-
-    choices: tuple[Scheme, ...]
-    which: Array
-
-    def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
-        """Those of the chosen scheme."""
-        speeds, growths = zip(*(c.rates(t, r, h, m) for c in self.choices))
-        return jnp.stack(speeds)[self.which], jnp.stack(growths)[self.which]
-
-    def layer(
-        self, t: Array, step: Array, theta: Float[Array, "n d"], r: Column, a: Float[Array, "n d"]
-    ) -> tuple[Float[Array, "n d"], Column]:
-        """That of the chosen scheme."""
-        directions, magnitudes = zip(*(c.layer(t, step, theta, r, a) for c in self.choices))
-        return jnp.stack(directions)[self.which], jnp.stack(magnitudes)[self.which]
 
 
 def _deficits(times: np.ndarray, s: Any) -> np.ndarray:

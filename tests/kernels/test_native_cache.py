@@ -1,0 +1,67 @@
+"""The cache of compiled kernels: nobody else's code is loaded, and damaged files are compiled again."""
+
+import ctypes
+import os
+import shutil
+
+import pytest
+
+from pathlines.kernels.native import build
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A tiny library instead of the kernels, in a cache of its own."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "seven.cpp").write_text('extern "C" int seven() { return 7; }')
+    monkeypatch.setattr(build, "FOLDER", source)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("CXX", raising=False)
+    return tmp_path / "cache" / "pathlines" / "native"
+
+
+def seven(path):
+    return ctypes.cdll.LoadLibrary(str(path)).seven()
+
+
+def test_compiled_once_and_private(cache):
+    first = build._compiled()
+    written = first.stat().st_mtime_ns
+    assert seven(first) == 7
+    assert build._compiled().stat().st_mtime_ns == written
+    assert cache.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-1] + b"x"])
+def test_a_damaged_library_is_compiled_again(cache, damage):
+    path = build._compiled()
+    path.write_bytes(damage(path.read_bytes()))
+    assert seven(build._compiled()) == 7
+
+
+def test_a_library_planted_under_the_name_is_not_loaded(cache):
+    path = build._compiled()
+    path.with_suffix(".sha256").unlink()
+    path.write_bytes(b"planted")
+    assert build._compiled().read_bytes() != b"planted"
+
+
+def test_a_folder_that_others_can_write_to_is_refused(cache):
+    cache.mkdir(parents=True)
+    cache.chmod(0o777)
+    with pytest.raises(OSError, match="others can write"):
+        build._compiled()
+
+
+def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(OSError, match="another user"):
+        build._compiled()
+
+
+def test_a_compiler_of_several_words(cache, monkeypatch):
+    monkeypatch.setenv("CXX", "env LC_ALL=C g++")
+    assert seven(build._compiled()) == 7
