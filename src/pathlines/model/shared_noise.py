@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
@@ -61,9 +62,9 @@ class SharedNoise(LimitOfChain):
         heads = shared_heads(self.chain, self.parts, key, dtype)
         if not isinstance(self.model, HomogenizedSDE):
             return self.model.carried(state, heads[0] if self.parts == 1 else summed_heads(self.chain, heads))
-        for part in heads:
-            state = self.model.stepped(state, part, jnp.ones(self.chain.heads, dtype))
-        return state
+        signs = jnp.ones(self.chain.heads, dtype)
+        parts = jax.tree.map(lambda *each: jnp.stack(each), *heads)
+        return jax.lax.scan(lambda x, part: (self.model.stepped(x, part, signs), None), state, parts)[0]
 
 
 def shared_heads(chain: RandomTransformer, parts: int, key: PRNGKeyArray, dtype: Any) -> list[Heads]:
