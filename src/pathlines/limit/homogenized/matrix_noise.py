@@ -4,9 +4,9 @@ For V = V̄ + σ_V N and fixed scores A the homogenized SDE of *Homogenized Tran
 
     dX_i = D_i dt + √(η/H) σ_V P_i dW m(x_i),     m(x_i) = Σ_k π_ik x_k,
 
-W a d × d matrix of Brownian motions, and a layer of the chain is exactly N(x + ηV̄m + √(η/H) σ_V ΔW m) with the increment
-ΔW of the same W over time η (derived). Path by path they differ by O(η), so that a mean difference of O(η²) needs far
-fewer paths than two separate means.
+W a d × d matrix of Brownian motions, and a layer of the chain is exactly N(x + ηV̄m + √(η/H) σ_V ΔW m) with the
+increment ΔW of the same W over time η (derived). Path by path they differ by O(η^{3/2}), noise of size √η frozen for a
+time η, so that a mean difference of O(η²) needs far fewer paths than two separate means.
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ class MatrixNoise:
     ) -> None:
         value = finite_array("value", value, ("d", "d")).astype(float)
         self.mean = FiniteLawSDE(
-            values=value[None], scores=np.asarray(score)[None], probabilities=np.ones(1), beta=beta, step=step, heads=heads
+            values=value[None],
+            scores=np.asarray(score)[None],
+            probabilities=np.ones(1),
+            beta=beta,
+            step=step,
+            heads=heads,
         )
         unit_value = np.eye(len(value))[None]
         self._attention = FiniteLawSDE(

@@ -1,0 +1,152 @@
+"""Theorem 1 of Homogenized Transformers (arXiv:2604.01978) for Gaussian values with a mean, by coupled Monte Carlo.
+
+Chain and SDE are driven by one matrix Brownian motion, so that their difference has a standard deviation of
+order η^{3/2} only.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.homogenized.rates import log_slope, several
+from pathlines.claim.tolerance import at_least, standard_errors
+from pathlines.foundation.errors import require
+from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.integrate.coupling import coupled_chains
+from pathlines.limit.homogenized.matrix_noise import CoupledEnds, MatrixNoise
+from pathlines.model import RandomTransformer
+from pathlines.model.homogenized_sde import HomogenizedSDE
+from pathlines.weights import GaussianHeads
+
+OBSERVED = ("mean overlap", "⟨x₁,e₁⟩", "⟨x₁,e₁⟩²")
+ERRORS = 4.0
+FIRST = 1.5
+"""Between a first-order error and the second order that is approached from below."""
+
+
+def start(n: int, d: int) -> np.ndarray:
+    """x_i = N(cos i, sin 2i, cos 3i + 0.3, sin 5i), the first d ≤ 4 components, i = 1 … n."""
+    require(n >= 2 and 2 <= d <= 4, "d", "be 2, 3 or 4 (and n at least 2)", d)
+    i = np.arange(1, n + 1)
+    x = np.stack([np.cos(i), np.sin(2 * i), np.cos(3 * i) + 0.3, np.sin(5 * i)], axis=1)[:, :d]
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def look(x: np.ndarray) -> np.ndarray:
+    """The numbers of ``OBSERVED`` for (runs, n, d)."""
+    n, total, first = x.shape[1], x.sum(axis=1), x[:, 0, 0]
+    return np.stack([(np.sum(total**2, axis=-1) - n) / (n * (n - 1)), first, first**2], axis=-1)
+
+
+def _whole(name: str, ratio: float) -> int:
+    require(abs(ratio - round(ratio)) < 1e-9 and ratio > 0.5, name, "divide what it cuts", ratio)
+    return round(ratio)
+
+
+Means = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _means(ends: CoupledEnds) -> Means:
+    """Mean of chain - SDE and its standard error, mean of the chain and its standard error."""
+    chain = look(ends.chain)
+    gap, (chain_mean, chain_error) = mean_and_error(chain - look(ends.sde)), mean_and_error(chain)
+    return *gap, chain_mean, chain_error
+
+
+def _coupled(s: Any, eta: float, seed: int) -> CoupledEnds:
+    """By the engine."""
+    law = GaussianHeads(s.d, s.d**-0.5, 0.0, None, 1.0, 1.0)
+    deep = RandomTransformer(law=law, beta=s.beta, step=eta, heads=s.heads)
+    limit = HomogenizedSDE(
+        law, s.beta, step=eta, heads=s.heads, time_step=s.time_step, noise_heads=s.heads, corrector=s.corrector
+    )
+    depth, key = _whole("steps", s.until / eta), jax.random.key(seed)
+    begin = [start(s.n, s.d)] * 2
+    runs = coupled_chains([deep, limit], begin, depth=depth, every=depth, key=key, runs=s.pairs, record="tokens")
+    return CoupledEnds(*(run["tokens"].values[:, -1] for run in runs))
+
+
+def simulate(s: Any) -> Evidence:
+    """Chain - SDE for each η, and how fast it falls."""
+    several("steps", s.steps)
+    found = [_means(_coupled(s, eta, s.seed + k)) for k, eta in enumerate(s.steps)]
+    gap, error, chain, own = (np.array(column) for column in zip(*found, strict=True))
+    slopes = [log_slope(s.steps, gap[:, k], error[:, k]) for k in range(len(OBSERVED))]
+    order, spread = (np.array(column) for column in zip(*slopes, strict=True))
+    noisy = "chain − SDE is not resolved: take more pairs"
+    undecided = {"order": noisy} if np.any(np.abs(gap) < 2 * error) else {}
+    curves = tuple(Curve(name, s.steps, np.abs(gap[:, k]), error[:, k], name) for k, name in enumerate(OBSERVED))
+    values = {"gap": gap.ravel(), "chain": chain.ravel(), "order": order}
+    errors = {"gap": error.ravel(), "order": spread, "chain": own.ravel()}
+    return Evidence(values, errors, curves=curves, undecided=undecided)
+
+
+@lru_cache(maxsize=32)
+def _second_opinion(
+    n: int, d: int, beta: float, heads: int, eta: float, depth: int, parts: int, pairs: int, seed: int
+) -> Means:
+    law = MatrixNoise(np.eye(d), np.eye(d), d**-0.5, beta, eta, heads)
+    return _means(law.ends(start(n, d), depth, parts, pairs, seed))
+
+
+def predict(s: Any) -> Evidence:
+    """The same differences from NumPy with other noise; an order above FIRST, where a first-order error has 1."""
+    found = []
+    for k, eta in enumerate(s.steps):
+        depth, parts = _whole("steps", s.until / eta), _whole("time_step", eta / s.time_step)
+        found.append(_second_opinion(s.n, s.d, s.beta, s.heads, eta, depth, parts, s.check_pairs, 1000 + s.seed + k))
+    gap, error, chain, own = (np.array(column) for column in zip(*found, strict=True))
+    eta = np.asarray(s.steps)
+    guides = tuple(
+        Curve("∝ η²", eta, np.abs(gap[-1, k]) * (eta / eta[-1]) ** 2, panel=name) for k, name in enumerate(OBSERVED)
+    )
+    return Evidence(
+        {"gap": gap.ravel(), "chain": chain.ravel(), "order": FIRST},
+        {"gap": error.ravel(), "chain": own.ravel()},
+        curves=guides,
+        source="coupled paths in NumPy, other noise; order",
+    )
+
+
+claim(
+    "homogenized/C25c",
+    HOMOGENIZED,
+    "Theorem 1 for Gaussian values with a mean (derived)",
+    "For V = I + N/√d and fixed scores, chain and SDE driven by the same matrix Brownian motion differ in the mean by "
+    "an error that falls faster than η^1.5, for the mean overlap, ⟨x₁,e₁⟩ and its square: the boxed drift leaves "
+    "nothing of first order.",
+    models=("random", "homogenized-sde"),
+    quick={
+        "n": 5,
+        "d": 4,
+        "beta": 1.0,
+        "heads": 2,
+        "until": 1.2,
+        "steps": [0.4, 0.2],
+        "time_step": 0.1,
+        "corrector": "full",
+        "pairs": 4000,
+        "check_pairs": 12000,
+        "seed": 25,
+    },
+    full={"steps": [0.4, 0.2, 0.1], "time_step": 0.05, "pairs": 30000, "check_pairs": 120000},
+    within={
+        "gap": standard_errors(ERRORS, "standard errors over coupled pairs, both programs"),
+        "chain": standard_errors(ERRORS, "standard errors over runs, both programs"),
+        "order": at_least("standard errors of the slope", errors=ERRORS),
+    },
+    simulate=simulate,
+    predict=predict,
+    axes=Axes("step η", "|chain − SDE|", x_scale="log", y_scale="log"),
+    note="An independent program with 6·10⁴ pairs has 2.27(5)e-3, 6.0(2)e-4, 1.5(1)e-4 for the mean overlap at η = "
+    "0.4, 0.2, 0.1. Both programs take split steps of length δ; at δ = 0.05 their own error is below 1e-5.",
+    blind={
+        "gap": "a difference of two means, 1 % of them: 15 % of it is 0.3 % of the drift or 3 % of the noise",
+    },
+)
