@@ -40,12 +40,12 @@ MEANS: tuple[tuple[Any, Any], ...] = ((0.0, 0.0), (VALUES[0], 0.8))
 def _sums(model: HomogenizedSDE, x: Array, keys: Array) -> tuple[Array, Array]:
     """Means over ``BLOCK`` heads a key of G_i G_jᵀ (as one matrix) and of its squares, key by key."""
 
-    def one(query: Array, value: Array) -> Array:
-        return model.noise(x, Heads(query[None], None, value[None]), jnp.ones(1)).ravel()
+    def one(head: Heads) -> Array:
+        return model.noise(x, jax.tree.map(lambda matrix: matrix[None], head), jnp.ones(1)).ravel()
 
     def block(key: Array) -> tuple[Array, Array]:
         heads = model.chain.law.heads(key, BLOCK)
-        g = jax.vmap(one)(heads.query, heads.value)
+        g = jax.vmap(one)(heads)
         return g.T @ g / BLOCK, (g * g).T @ (g * g) / BLOCK
 
     return jax.lax.map(block, keys)
