@@ -144,7 +144,9 @@ claim(
     models=("zonal",),
     quick={"dimensions": [8, 100, 1000], "nodes": 6000},
     full={"dimensions": [8, 100, 1000, 10000]},
-    within={"threshold": absolute(1e-7, "rounding of a difference of rates over its slope in β/d")},
+    within={
+        "threshold": absolute(1e-9, "bisection to 1e-10 d; rounding of a difference of rates over its slope in β/d")
+    },
     simulate=simulate_threshold,
     predict=predict_threshold,
     axes=Axes("dimension d", "β₁₂/d", x_scale="log"),

@@ -141,7 +141,7 @@ claim(
     full={"cells": [[3, 9.0, 4], [5, 9.0, 3], [8, 16.0, 3], [16, 16.0, 2]], "nodes": 200},
     within={
         "rate": relative(
-            1e-7, "rounding over the size 1e-7 of the bump, over λ < 1; bumps of both signs cancel second order"
+            1e-8, "rounding over the size 1e-7 of the bump, over λ < 1; bumps of both signs cancel second order"
         )
     },
     simulate=simulate_zonal,

@@ -61,6 +61,8 @@ def predict_splitting(s: Any) -> Evidence:
     return Evidence({"spread_rate": rate, "mean_rate": pull}, curves=curves)
 
 
+LINEAR = "β·spread² ≤ 4e-8; solver tolerance 1e-11 after 11 e-folds of decay"
+
 claim(
     "metastability/P4",
     PERCEPTRON_LANDSCAPE,
@@ -82,8 +84,8 @@ claim(
     },
     full={"n": 500, "width": 1e-7, "until": 10.0},
     within={
-        "spread_rate": absolute(1e-6, "width² and solver tolerance"),
-        "mean_rate": absolute(1e-6, "width² and solver tolerance"),
+        "spread_rate": absolute(2e-7, LINEAR),
+        "mean_rate": absolute(2e-7, LINEAR),
     },
     simulate=simulate_splitting,
     predict=predict_splitting,
