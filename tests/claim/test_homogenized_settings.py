@@ -1,5 +1,6 @@
 """Claims of the homogenized family at other settings than their own: they hold there too, or refuse the setting."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -7,6 +8,7 @@ from pathlines.claim import CLAIMS, evaluate
 from pathlines.claim.homogenized import direct
 from pathlines.claim.homogenized.rates import limiting_order
 from pathlines.foundation.errors import ArgumentError
+from pathlines.integrate.coupling import coupled_chains
 
 HOLDS = [
     ("C02", {"steps": [0.5]}),
@@ -18,8 +20,11 @@ HOLDS = [
     ("C11", {"n": 2, "d": 2, "b": 0.6, "qk_dim": 2}),
     ("C12", {"d": 8, "runs": 1000}),
     ("C16", {"dims": [6], "v": 0.2, "n": 3, "b": 1.0, "runs": 4000}),
-    ("C17", {"ns": [32, 128], "seed": 5}),
-    ("C17", {"ns": [32, 64], "reference": 512, "concentration": 4.0}),
+    ("C17", {"ns": [32, 64, 128], "reference": 512, "seed": 5}),
+    ("C17", {"ns": [32, 64, 128], "reference": 512, "concentration": 4.0, "b": 1.0}),
+    ("C27a", {"ns": [64, 128], "concentration": 2.0, "b": 1.0, "v": 0.1, "layers": 10}),
+    ("C27c", {"concentration": 0.0, "b": 4.0, "runs": 4000}),
+    ("C27d", {"cells": [48, 96], "nodes": 256, "v": 0.025, "tau": 0.25, "runs": 16}),
     ("C21", {"runs": 1000, "time": 3.0}),
     ("C24", {"d": 12}),
     pytest.param("C01", {"seed": 7, "until": 2.0}, marks=pytest.mark.slow),
@@ -28,6 +33,14 @@ HOLDS = [
     pytest.param("C10", {"d": 6, "n": 8, "tau": 1.0}, marks=pytest.mark.slow),
     pytest.param("C10", {"steps": [0.4, 0.2], "tau": 4.0}, marks=pytest.mark.slow),
     pytest.param("C12", {"d": 16, "width_ratio": 0.25, "times": [0.3, 2.0]}, marks=pytest.mark.slow),
+]
+UNDECIDED = [
+    ("C17", {"ns": [64, 128, 256], "reference": 512, "b": 0.0, "layers": 4}, "take smaller `ns`"),
+    ("C27a", {"ns": [4, 8], "runs": 20, "b": 4.0}, "take larger `ns` or fewer `layers`"),
+    ("C27b", {"ns": [16, 32], "layers": 10, "runs": 20}, "v·layers ≥ 1"),
+    ("C27c", {"v": 0.1, "runs": 100}, "take v ≤ 0.002"),
+    ("C27c", {"concentration": 20.0, "runs": 100}, "take cells ≥ 110"),
+    ("C27d", {"cells": [16, 32], "nodes": 64, "v": 0.5, "tau": 2.0, "runs": 8}, "take a smaller v"),
 ]
 REFUSED = [
     ("C01", {"steps": [0.1]}, "`steps` must hold at least 2"),
@@ -41,6 +54,25 @@ REFUSED = [
 def test_holds(name, changes):
     outcome = evaluate(CLAIMS[f"homogenized/{name}"], "quick", changes)
     assert outcome.verdict == "holds", (outcome.quantity, outcome.measured, outcome.expected)
+
+
+@pytest.mark.parametrize(("name", "changes", "advice"), UNDECIDED)
+def test_says_what_to_change(name, changes, advice):
+    outcome = evaluate(CLAIMS[f"homogenized/{name}"], "quick", changes)
+    assert outcome.verdict == "inconclusive"
+    assert any(advice in c.reason for c in outcome.checks)
+
+
+def test_noise_that_is_not_shared_is_noticed(monkeypatch):
+    """With a law of its own for every run, laws of more tokens are not closer: C27b is refuted."""
+    from pathlines.claim.homogenized import mean_field_chaos as module
+
+    apart = lambda models, starts, *, key, **options: [  # noqa: E731
+        coupled_chains([m], [x], key=jax.random.fold_in(key, k), **options)[0]
+        for k, (m, x) in enumerate(zip(models, starts, strict=True))
+    ]
+    monkeypatch.setattr(module, "coupled_chains", apart)
+    assert evaluate(CLAIMS["homogenized/C27b"]).verdict == "refuted"
 
 
 @pytest.mark.parametrize(("name", "changes", "says"), REFUSED)

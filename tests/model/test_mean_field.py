@@ -12,7 +12,7 @@ import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.model import RandomTransformer
 from pathlines.model.circle_measure import CircleMeasure, edge_values, folds, pushed
-from pathlines.model.mean_field import TransportedMeasure, von_mises_distribution, von_mises_nodes
+from pathlines.model.mean_field import TransportedMeasure, VonMisesTokens, von_mises_distribution, von_mises_nodes
 from pathlines.model.random_transformer import moved
 from pathlines.weights.heads import Heads
 
@@ -54,6 +54,16 @@ def test_von_mises_distribution_and_quantiles():
     nodes = np.asarray(von_mises_nodes(40, 3.0, centre=1.0))
     angles = np.arctan2(nodes[:, 1], nodes[:, 0]) - 1
     np.testing.assert_allclose(von_mises_distribution(angles[10:30], 3.0), (np.arange(10, 30) + 0.5) / 40, atol=1e-13)
+
+
+def test_drawn_tokens_have_the_law():
+    """20000 tokens: Kolmogorov's distance below its 1e-6 quantile; another stream draws others from the same key."""
+    x = np.asarray(VonMisesTokens(20_000, 3.0)(KEY))
+    angles = np.sort(np.arctan2(x[:, 1], x[:, 0]))
+    gap = np.abs(von_mises_distribution(angles, 3.0) - (np.arange(20_000) + 0.5) / 20_000).max()
+    assert gap < 2.7 / np.sqrt(20_000)
+    assert np.abs(x - np.asarray(VonMisesTokens(20_000, 3.0, 1)(KEY))).max() > 0.1
+    assert VonMisesTokens(5, 1.0) == VonMisesTokens(5, 1.0)
 
 
 def test_propagation_of_chaos_with_common_heads(layers, reference):

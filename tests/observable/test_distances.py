@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import norm
 
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.foundation.errors import ArgumentError
 from pathlines.observable.distances import (
     bures,
+    circle_distance,
     cloud_distance,
     conditional_distance,
     coupling_error,
@@ -110,3 +112,15 @@ def test_bad_input():
         gaussian_distance([0, 0], np.diag([1.0, -1.0]), [0, 0], np.eye(2))
     with pytest.raises(ArgumentError, match="shape of `one`"):
         cloud_distance(np.zeros((3, 2)), np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 30])
+def test_circle_distance_is_an_optimal_assignment(n):
+    """Against the assignment of squared arcs, on clouds that straddle the cut and on narrow ones."""
+    rng = np.random.default_rng(n)
+    for width, centre in ((np.pi, 0.0), (0.3, np.pi), (2.0, 1.0)):
+        a, b = (centre + width * rng.uniform(-1, 1, (2, n))).reshape(2, n)
+        arcs = np.abs(np.mod(a[:, None] - b + np.pi, 2 * np.pi) - np.pi)
+        rows, columns = linear_sum_assignment(arcs**2)
+        assert circle_distance(a, b) == pytest.approx(np.sqrt(np.mean(arcs[rows, columns] ** 2)), abs=1e-12)
+    assert circle_distance(a, a + 0.25) == pytest.approx(0.25)

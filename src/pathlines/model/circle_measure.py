@@ -104,8 +104,12 @@ class CircleMeasure(PathModel):
 
     def mean(self, state: Float[Array, " N"]) -> Float[Array, " 2"]:
         """∫ x μ(dx)."""
-        weights = edge_values(state)
-        return weights @ self._circle(state.dtype)
+        return self.modes(state, 1)[0]
+
+    def modes(self, state: Float[Array, " N"], largest: int) -> Float[Array, "K 2"]:
+        """(∫ cos kθ dμ, ∫ sin kθ dμ), k = 1..largest, by the trapezoid rule."""
+        angles = jnp.arange(1, largest + 1)[:, None] * self.edges.astype(state.dtype)
+        return jnp.stack([jnp.cos(angles) @ edge_values(state), jnp.sin(angles) @ edge_values(state)], axis=-1)
 
     def _circle(self, dtype: Any) -> Float[Array, "N 2"]:
         theta = self.edges.astype(dtype)

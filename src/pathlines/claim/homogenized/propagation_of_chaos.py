@@ -1,4 +1,4 @@
-"""n tokens against infinitely many, under the same noise (Homogenized Transformers, arXiv:2604.01978)."""
+"""Quantile nodes against infinitely many tokens, under the same noise (Homogenized Transformers, arXiv:2604.01978)."""
 
 from __future__ import annotations
 
@@ -10,33 +10,44 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.rates import several
-from pathlines.claim.tolerance import at_most
+from pathlines.claim.tolerance import at_least, at_most
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.integrate.chain import chain
+from pathlines.integrate.coupling import coupled_chains
 from pathlines.model.mean_field import TransportedMeasure, von_mises_nodes
 from pathlines.model.random_transformer import RandomTransformer
 
-SMOOTH = {"concentration": 0.8, "b": 2.0, "v": 0.05, "layers": 40}
-KNOWN = {32: 2e-2, 64: 2e-3, 128: 2e-4, 256: 1e-5}
-"""Bounds of |x̄_n - x̄| at the setting ``SMOOTH``, where the error of the nodes decays exponentially in n."""
+ROUNDING, UNRESOLVED = 1e-13, 0.1
+"""Typical distances below which digits are lost, and above which the nodes do not stand for the law at all."""
 
 
 def simulate(s: Any) -> Evidence:
-    """Quantile nodes of a von Mises law carried by the same heads, for each n and for the reference."""
+    """sup_ℓ |x̄_n - x̄| of every run: nodes of a von Mises law carried by the same heads, for each n and a reference."""
+    several("ns", s.ns, least=3)
     model = TransportedMeasure(RandomTransformer(2, step=math.sqrt(s.v), logit_scale=s.b))
-    means, runs = {}, []
-    for n in [*s.ns, s.reference]:
-        nodes, key = von_mises_nodes(n, s.concentration), jax.random.key(s.seed)
-        run = chain(model, nodes, depth=s.layers, key=key, runs=s.runs)
-        means[n] = run["tokens"].values.mean(axis=-2)
-        runs.append(run)
-    gaps = [np.linalg.norm(means[n] - means[s.reference], axis=-1).max(axis=0) for n in s.ns]
-    layers = runs[0].data["layer"]
-    curves = tuple(Curve(f"n = {n}", layers, np.maximum(gap, 1e-17)) for n, gap in zip(s.ns, gaps, strict=True))
-    largest = np.array([gap.max() for gap in gaps])
-    several("ns", s.ns)
-    order = np.log(largest[-1] / largest[0]) / np.log(s.ns[-1] / s.ns[0])
-    return Evidence({"gap": largest, "order": order}, curves=curves, runs=tuple(runs))
+    sizes = [*s.ns, s.reference]
+    starts = [von_mises_nodes(n, s.concentration) for n in sizes]
+    runs = coupled_chains([model] * len(sizes), starts, depth=s.layers, key=jax.random.key(s.seed), runs=s.runs)
+    means = [run["tokens"].values.mean(axis=-2) for run in runs]
+    gaps = np.array([np.linalg.norm(m - means[-1], axis=-1).max(axis=-1) for m in means[:-1]])
+    typical = np.median(gaps, axis=1)
+    local = -np.diff(np.log(np.maximum(typical, 1e-17))) / np.diff(np.log(s.ns))
+    square = np.sqrt(np.mean(gaps**2, axis=1))
+    order = math.log(typical[-1] / typical[0]) / math.log(s.ns[-1] / s.ns[0])
+    curves = (Curve("median of the noises", s.ns, typical), Curve("root mean square", s.ns, square))
+    return Evidence(
+        {"order": order, "acceleration": local[-1] / local[0]},
+        curves=curves,
+        runs=tuple(runs),
+        undecided=_advice(typical),
+    )
+
+
+def _advice(typical: np.ndarray) -> dict[str, str]:
+    if typical[-1] < ROUNDING:
+        return dict.fromkeys(("order", "acceleration"), "the nodes agree to rounding: take smaller `ns`")
+    if typical[0] > UNRESOLVED:
+        return dict.fromkeys(("order", "acceleration"), "the nodes do not resolve the law: take larger `ns`")
+    return {}
 
 
 def _start_distance(n: int, concentration: float) -> float:
@@ -50,42 +61,39 @@ def _start_distance(n: int, concentration: float) -> float:
 
 
 def predict(s: Any) -> Evidence:
-    """C_T·W₂(μ₀ⁿ, μ₀), or the bounds known for a smooth case; and the power of n in W₂ (-1, less in thin tails)."""
+    """The power of n in W₂(μ₀ⁿ, μ₀) (-1, less in thin tails); a power law would have an acceleration of one."""
     starts = np.array([_start_distance(n, s.concentration) for n in s.ns])
     order = np.log(starts[-1] / starts[0]) / np.log(s.ns[-1] / s.ns[0])
-    distances = (s.constant * starts).tolist()
-    if all(getattr(s, name) == value for name, value in SMOOTH.items()):
-        sizes, bounds = zip(*KNOWN.items(), strict=True)
-        distances = np.exp(np.interp(s.ns, sizes, np.log(bounds))).tolist()
-    return Evidence({"gap": distances, "order": order}, source="bounds; order by the theorem")
+    curves = (Curve("W₂(μ₀ⁿ, μ₀)", s.ns, starts),)
+    return Evidence({"order": order, "acceleration": 1.0}, curves=curves, source="bounds; order by the theorem")
 
 
 claim(
     "homogenized/C17",
     HOMOGENIZED,
-    "propagation of chaos with common noise",
-    "Driven by the same heads, the mean of n quantile nodes stays within C_T·W₂(μ₀ⁿ, μ₀) of the mean field; for a "
-    "smooth density it is far closer: below 2·10⁻³ at n = 64 and 10⁻⁵ at n = 256 over 40 layers on the circle.",
+    "quantile nodes and the mean field with common noise",
+    "Driven by the same heads, the mean of n quantile nodes of a smooth law on the circle approaches that of the mean "
+    "field, in a typical run, faster than the theorem's W₂(μ₀ⁿ, μ₀) and than any power of n: the order between 2n and "
+    "4n nodes is higher than between n and 2n.",
     models=("transported-measure",),
     quick={
-        "ns": [64, 256],
+        "ns": [64, 128, 256],
         "reference": 1024,
-        "constant": 10.0,
         "concentration": 0.8,
         "b": 2.0,
         "v": 0.05,
         "layers": 40,
-        "runs": 1,
+        "runs": 12,
         "seed": 17,
     },
-    full={"ns": [32, 64, 128, 256], "runs": 4},
+    full={"ns": [32, 64, 128, 256], "runs": 48},
     within={
-        "gap": at_most("ten times what one realisation showed in the smooth case; elsewhere C_T·W₂, C_T a setting"),
         "order": at_most("the bound of the theorem decreases like W₂"),
+        "acceleration": at_least("exponential convergence would give two for doubled n, a power law one"),
     },
     simulate=simulate,
     predict=predict,
-    axes=Axes("layer", "|x̄ₙ − x̄|", y_scale="log"),
-    note="The tight bounds belong to this density, b, v and number of layers; elsewhere the theorem's C_T·W₂(μ₀ⁿ, μ₀) "
-    "with C_T = 10 is asked for, and its order in n.",
+    axes=Axes("nodes n", "sup |x̄ₙ − x̄|", x_scale="log", y_scale="log"),
+    note="How close n nodes come depends on the noise by orders of magnitude, so no bound of one size holds in every "
+    "run, and the mean square is that of the worst noise. Random tokens, the subject of the theorem, are in C27a.",
 )
