@@ -96,7 +96,7 @@ class CircleMeasure(PathModel):
     def masses_of(self, distribution: Any) -> Float[Array, " N"]:
         """Masses of the cells from a distribution function F on [-π, π] (NumPy), F(π) - F(-π) = 1."""
         ends = np.linspace(-np.pi, np.pi, self.cells + 1)
-        return jnp.asarray(np.diff(distribution(ends)))
+        return jnp.asarray(np.maximum(np.diff(distribution(ends)), 0.0))
 
     def density(self, state: Float[Array, " N"]) -> Float[Array, " N"]:
         """f(θ_j), to O(N⁻⁶)."""

@@ -25,6 +25,8 @@ from pathlines.model.mean_field import TransportedMeasure, von_mises_distributio
 MODES = 3
 COMPARED = 4
 FEWEST = 8
+GRID_NOISE = 1e-5
+"""Second moments that the grid makes where symmetry forbids them."""
 RESOLVED = 1e-4
 """Difference of modes on the finest grid above which it is not in the range of its order."""
 LONGEST_LAYER = 2e-3
@@ -110,7 +112,8 @@ def predict_noise(s: Any) -> Evidence:
         Curve("∬", k, with_conjugate.diagonal(), panel="E|dM_k|²/dτ"),
     )
     noise = np.concatenate([with_conjugate[np.triu_indices(MODES)], plain[PLAIN]])
-    return Evidence({"generator": rates, "noise": noise}, curves=curves, source="Hermite expansion of s_μ")
+    floor = {"noise": GRID_NOISE}
+    return Evidence({"generator": rates, "noise": noise}, floor, curves, source="Hermite expansion of s_μ")
 
 
 claim(
