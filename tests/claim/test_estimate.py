@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from pathlines.claim.estimate import mean_and_error, share_and_error, student
+from pathlines.claim.estimate import controlled_mean, mean_and_error, root_and_error, share_and_error, student
 
 
 @pytest.mark.parametrize(("samples", "factor"), [(6, 3.1), (15, 1.4), (100, 1.05), (100_000, 1.0)])
@@ -41,3 +41,18 @@ def test_shares_miss_the_truth_less_than_once_in_ten_thousand(p, m):
 
 def test_share_of_many():
     assert share_and_error(3000, 10_000)[1] == pytest.approx(np.sqrt(0.21 / 1e4), rel=0.02)
+
+
+def test_control_variates():
+    """Of y = 3 + 2x + noise with E x = 0 the intercept is found with the error of the noise alone, five of them."""
+    rng = np.random.default_rng(8)
+    x, noise = rng.standard_normal((2, 400))
+    mean, error = controlled_mean(3 + 2 * x + 0.1 * noise, x[:, None])
+    assert abs(mean - 3) < 5 * error
+    assert error == pytest.approx(0.1 / 20, rel=0.15)
+    few, wide = controlled_mean(3 + 2 * x[:11], x[:11, None])
+    assert few == pytest.approx(np.mean(3 + 2 * x[:11])) and wide > 0.3
+
+
+def test_root_of_a_mean_square():
+    assert root_and_error(4.0, 0.4) == (2.0, 0.1)

@@ -57,7 +57,7 @@ def test_counts_of_the_figures():
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("C05", {"strengths": [0.5, 1.0]}, "`strengths` must hold three"),
+        ("C05", {"strengths": [0.5, 1.0]}, "`strengths` and `sizes` must hold three"),
         ("C24", {"V": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
         ("C06", {"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),
         ("C25", {"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "eigenvalue -1"),

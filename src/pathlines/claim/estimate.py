@@ -43,3 +43,27 @@ def share_and_error(successes: Any, trials: Any) -> tuple[np.ndarray, np.ndarray
         high = np.where(k < m, beta.isf(level, k + 1, m - k), 1.0)
     share = k / m
     return share, np.maximum(high - share, share - low) / TAIL
+
+
+def controlled_mean(values: Any, controls: Any) -> tuple[float, float]:
+    """Mean over samples with control variates, and its standard error: the intercept of ``values`` on ``controls``.
+
+    ``controls`` (samples, k) have expectation zero exactly; what they explain of the values is no noise. With fewer
+    than 2k + 10 samples the fit would explain noise, and the plain mean is taken.
+    """
+    y, x = np.asarray(values, float), np.asarray(controls, float)
+    if len(y) < 2 * x.shape[1] + 10:
+        mean, error = mean_and_error(y)
+        return float(mean), float(error)
+    design = np.column_stack([np.ones(len(y)), x])
+    fit, *_ = np.linalg.lstsq(design, y, rcond=None)
+    left = y - design @ fit
+    free = len(y) - design.shape[1]
+    spread = np.linalg.pinv(design.T @ design)[0, 0] * (left @ left) / free
+    return float(fit[0]), float(student(free + 1) * np.sqrt(spread))
+
+
+def root_and_error(mean: float, error: float) -> tuple[float, float]:
+    """Square root of a mean square, with the standard error carried over."""
+    root = float(np.sqrt(mean))
+    return root, error / (2 * root) if root > 0 else np.inf

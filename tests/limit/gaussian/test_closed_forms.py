@@ -11,7 +11,6 @@ from pathlines.limit.gaussian.context import (
     error_prefactor,
     field_covariance,
     rate_exponent,
-    reached_prefactor,
     scalar_critical_time,
     theta,
     trust,
@@ -339,12 +338,6 @@ def test_what_is_left_of_the_next_eigenvector():
     tau = growth / (2 * 0.8)
     w = np.exp(tau * np.diag(value))
     assert profile_error(value, 0.8, growth) == pytest.approx(w[1] / w[0], rel=1e-12)
-
-
-def test_prefactor_that_n_tokens_reach():
-    """All of it far below θ = 1/√2, little of it close to: 2e5 draws of e^q, 1 %."""
-    assert reached_prefactor(0.5 * A, V, COV, 1000) == pytest.approx(error_prefactor(0.5 * A, V, COV), rel=0.01)
-    assert reached_prefactor(1.2 * A, V, COV, 1000) < 0.5 * error_prefactor(1.2 * A, V, COV)
 
 
 def test_when_trust_ends():

@@ -55,22 +55,6 @@ def error_prefactor(A: Any, V: Any, cov: Any) -> float:
     return float(whole / np.sqrt(np.linalg.det(inner)))
 
 
-def reached_prefactor(A: Any, V: Any, cov: Any, n: int, draws: int = 200_000, seed: int = 0) -> float:
-    """The part of ``error_prefactor`` from queries whose error n tokens resolve, e^{hᵀΣh} ≤ n, h = Ax; by sampling.
-
-    What is missing of the whole comes from far queries, for which n tokens hold none of those that matter: near
-    θ = 1/√2 the limit is approached very slowly.
-    """
-    score, value, sigma = square("A", A), square("V", V), covariance("cov", cov)
-    queries = np.random.default_rng(seed).standard_normal((draws, len(sigma))) @ root(sigma)
-    asked = queries @ score.T
-    along = asked @ sigma
-    exponent = np.sum(asked * along, axis=1)
-    near = exponent <= np.log(positive_integer("n", n))
-    size = np.trace(value @ sigma @ value.T) + np.sum((along @ value.T) ** 2, axis=1)
-    return float(np.sum(np.exp(exponent[near]) * size[near]) / draws)
-
-
 def rate_exponent(strength: ArrayLike) -> np.ndarray:
     """p in MSE ~ n^{-p}: 1 for θ ≤ 1/√2, √(1/θ² + 1/4) - 1/2 above (d = 1, leading order, up to logarithms)."""
     size = np.asarray(strength, float)

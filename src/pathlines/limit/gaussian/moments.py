@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from scipy.integrate import LSODA, solve_ivp
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
 from pathlines.foundation.papers import UNIFIED
@@ -157,26 +157,55 @@ def softmax_covariances(heads: Sequence[Head], start: Any, times: Any, rtol: flo
 
 
 def scaled_end(heads: Sequence[Head], start: Any, until: float = 1e5) -> tuple[float, np.ndarray]:
-    """(ln(tr Σ/tr Σ_0), direction) of softmax attention at scale-free time ``until``, or where |ln| = 25; by LSODA.
+    """(ln(tr Σ/tr Σ_0), direction) of softmax attention at scale-free time ``until``, or where |ln| > 25; by LSODA."""
+    Y, growth, _ = _scaled(heads, start, until)
+    return growth, np.linalg.svd(Y)[0][:, 0]
 
-    Σ = ρYYᵀ with |Y| = 1 and ds = ρ dt: Y' = BY - ½φY, (ln ρ)' = φ = 2<BY, Y>, B = Σ_h C_h YYᵀ A_h.
+
+GROUPS = ("blow-up", "exponential", "bounded", "to-zero")
+_FAR = 25.0
+_TIRED = 8000
+"""Evaluations after which a cloud that keeps turning is left: a fifth of a second."""
+
+
+def scaled_group(heads: Sequence[Head], start: Any, until: float = 1e6) -> tuple[str, bool]:
+    """(one of ``GROUPS``, whether that is clear) by growth and the slope k = d ln ρ/d ln s over the last decade.
+
+    ρ ∝ s is ρ ~ e^{ct}; ``bounded`` is what neither grew by e^25, nor shrank by e^12, nor grows like s^0.85:
+    convergence, slow or not. Not clear are clouds that keep turning and those close to a border.
+    """
+    _, growth, slope = _scaled(heads, start, until)
+    if growth >= _FAR:
+        return "blow-up", True
+    clear = np.isfinite(slope) and not (0.5 < slope < 0.95 or slope > 1.5) and not (-20 < growth < -8)
+    return "to-zero" if growth < -12 else "exponential" if slope > 0.85 else "bounded", bool(clear)
+
+
+def _scaled(heads: Sequence[Head], start: Any, until: float) -> tuple[np.ndarray, float, float]:
+    """(Y, ln(ρ/ρ_0), slope over the last decade or NaN): Σ = ρYYᵀ, |Y| = 1, ds = ρ dt in units of Σ_h |C_h||A_h|.
+
+    Y' = BY - ½φY, (ln ρ)' = φ = 2<BY, Y>, B = Σ_h C_h YYᵀ A_h, up to ``until`` or where |ln ρ/ρ_0| > 25.
     """
     begin = factor("start", start)
     begin = begin / np.linalg.norm(begin)
+    pace = max(1e-300, sum(float(np.linalg.norm(h.value) * np.linalg.norm(h.score)) for h in heads))
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
         Y = y[:-1].reshape(begin.shape)
-        moved = _pushed(heads, Y)
+        moved = _pushed(heads, Y) / pace
         share = np.sum(moved * Y) / np.sum(Y * Y)
         return np.append(moved - share * Y, 2 * share)
 
-    def far(_: float, y: np.ndarray) -> float:
-        return abs(float(y[-1])) - 25.0
-
-    far.terminal = True  # type: ignore[attr-defined]
-    found = solve_ivp(rate, (0.0, until), np.append(begin, 0.0), "LSODA", rtol=1e-9, atol=1e-12, events=far)
-    end = found.y[:, -1]
-    return float(end[-1]), np.linalg.svd(end[:-1].reshape(begin.shape))[0][:, 0]
+    y, early = np.append(begin, 0.0), 0.0
+    for low, high in ((0.0, until / 10), (until / 10, until)):
+        solver, early = LSODA(rate, low, y, high, rtol=1e-9, atol=1e-12), float(y[-1])
+        while solver.status == "running" and abs(solver.y[-1]) < _FAR and solver.nfev < _TIRED:
+            solver.step()
+        y = solver.y
+        if solver.status != "finished":
+            return y[:-1].reshape(begin.shape), float(y[-1]), np.nan
+    slope = (float(y[-1]) - early) / np.log(10)
+    return y[:-1].reshape(begin.shape), float(y[-1]), slope
 
 
 def scaled_blow_up(
