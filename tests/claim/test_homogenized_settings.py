@@ -13,9 +13,12 @@ from pathlines.integrate.coupling import coupled_chains
 HOLDS = [
     ("C02", {"steps": [0.5]}),
     ("C02", {"steps": [0.4, 0.3], "until": 3.0}),
-    ("C03", {"d": 4, "overlap": 0.5, "runs": 20000}),
     ("C07", {"n": 3, "b": 5.0, "overlaps": [-0.3, 0.9], "qk_dim": 16}),
     ("C09", {"d": 128, "runs": 4, "seed": 3}),
+    ("C09", {"runs": 320, "depth": 40}),
+    ("C14", {"n": 40, "d": 96, "heads": 6, "cases": [["post", 0.4, 1.0]], "layers": [16, 24, 32], "runs": 48}),
+    ("C20", {"cases": [[3, 1.0]], "starts": [-0.9], "v": 0.05}),
+    ("T1", {"ns": [8, 16], "bs": [30.0], "v": 0.2, "runs": 8}),
     ("C11", {"n": 8, "d": 4, "b": 0.5}),
     ("C11", {"n": 2, "d": 2, "b": 0.6, "qk_dim": 2}),
     ("C12", {"d": 8, "runs": 1000}),
@@ -41,6 +44,14 @@ UNDECIDED = [
     ("C27c", {"v": 0.1, "runs": 100}, "take v ≤ 0.002"),
     ("C27c", {"concentration": 20.0, "runs": 100}, "take cells ≥ 110"),
     ("C27d", {"cells": [16, 32], "nodes": 64, "v": 0.5, "tau": 2.0, "runs": 8}, "take a smaller v"),
+    ("C03", {"d": 4, "overlap": 0.5, "runs": 20000}, "runs="),
+    ("C09", {"d": 32, "n": 8, "depth": 40}, "d="),
+    ("C09", {"beta": 0.4, "depth": 16}, "beta="),
+    ("C14", {"n": 8, "d": 32, "heads": 4, "cases": [["post", 1.0, 1.0]], "layers": [16], "runs": 4}, "d="),
+    ("T1", {"ns": [8, 16], "bs": [30.0], "v": 0.2, "runs": 4, "horizon": 0.4}, "horizon="),
+    ("ER-01", {"d": 4096, "runs": 4000}, "smaller d"),
+    ("ER-11", {"attentions": [0.3, 0.9], "runs": 8, "layers": 4}, "counterexample"),
+    ("ER-11b", {"attentions": [0.463], "runs": 8, "layers": 4}, "threshold"),
 ]
 REFUSED = [
     ("C01", {"steps": [0.1]}, "`steps` must hold at least 2"),

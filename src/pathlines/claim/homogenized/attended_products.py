@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import HOMOGENIZED
@@ -24,7 +25,7 @@ from pathlines.limit.homogenized.participation import participation
 from pathlines.model import RandomTransformer
 from pathlines.model.samplers.layer import GaussianLayer
 
-ERRORS = 4.0
+ERRORS = 5.0
 
 
 @eqx.filter_jit
@@ -48,10 +49,6 @@ def _products(s: Any, factor: Any, middle: Any, width: float, seed: int) -> np.n
     return np.asarray(_batch_means(GaussianLayer(net, rows.shape[1]), rows, jnp.asarray(middle, float), keys))
 
 
-def _mean_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
-
-
 def _width(s: Any) -> float:
     """p, infinite if not given."""
     return math.inf if s.qk_dim is None else s.qk_dim
@@ -64,7 +61,7 @@ def simulate_participation(s: Any) -> Evidence:
         square = _products(s, Sphere(s.n).simplex(s.n, gamma), np.eye(s.n), _width(s), s.seed + k)
         own = np.trace(square, axis1=1, axis2=2)
         pair = (square.sum(axis=(1, 2)) - own) / (s.n * (s.n - 1))
-        found.append([_mean_error(own / s.n), _mean_error(pair)])
+        found.append([mean_and_error(own / s.n), mean_and_error(pair)])
     table = np.array(found)
     return Evidence(
         {"f": table[:, 0, 0], "g": table[:, 1, 0]},
@@ -106,7 +103,7 @@ def _by_overlap(s: Any, label: str, products: np.ndarray, error: np.ndarray | No
 
 def simulate_small_b(s: Any) -> Evidence:
     """S from draws of Π."""
-    mean, error = _mean_error(_products(s, Sphere(s.d).sines(s.n), _gram(s), s.qk_dim, s.seed))
+    mean, error = mean_and_error(_products(s, Sphere(s.d).sines(s.n), _gram(s), s.qk_dim, s.seed))
     return Evidence(
         {"products": mean.ravel()}, {"products": error.ravel()}, curves=(_by_overlap(s, "drawn", mean, error),)
     )
@@ -136,8 +133,8 @@ claim(
     quick={"n": 8, "b": 2.0, "overlaps": [0.0, 0.3, 0.7], "qk_dim": None, "heads": 512, "batches": 64, "seed": 7},
     full={"batches": 4000},
     within={
-        "f": standard_errors(4.0, "standard errors over independent batches of draws"),
-        "g": standard_errors(4.0, "standard errors over independent batches of draws"),
+        "f": standard_errors(ERRORS, "standard errors over independent batches of draws"),
+        "g": standard_errors(ERRORS, "standard errors over independent batches of draws"),
     },
     simulate=simulate_participation,
     predict=predict_participation,

@@ -98,7 +98,7 @@ _SETTING = {
 }
 _FULL: dict[str, Any] = {"steps": [0.1, 0.05, 0.025, 0.0125, 0.00625]}
 _AXES = Axes("step η", "largest distance of a token from the chain at t = ηℓ", x_scale="log", y_scale="log")
-_ORDER = absolute(0.1, "second next order of the error at these steps; the next is fitted")
+_ORDER = absolute(0.05, "second next order of the error at these steps; the next is fitted")
 _SECOND_OPINION = relative(1e-5, "two programs with solvers at rtol; the smallest error is 1e-6 and more")
 
 claim(

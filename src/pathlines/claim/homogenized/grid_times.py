@@ -85,7 +85,7 @@ def predict_printed(s: Any) -> Evidence:
 _SETTING = {"steps": [0.2, 0.1, 0.05], "until": 1.0, "beta": 1.0, "rtol": 1e-13}
 _FULL = {"steps": [0.2, 0.1, 0.05, 0.025, 0.0125]}
 _AXES = Axes("step η", "largest distance between chain and flow", x_scale="log", y_scale="log")
-_ORDER = absolute(0.1, "second next order of the error at these steps; the next is fitted")
+_ORDER = absolute(0.05, "second next order of the error at these steps; the next is fitted")
 
 claim(
     "homogenized/C02",

@@ -28,7 +28,7 @@ from pathlines.model.base import Model
 from pathlines.model.random_perceptron import RandomPerceptron
 from pathlines.model.random_transformer import RandomTransformer
 
-ERRORS = 4.0
+ERRORS = 5.0
 ROWS = 10
 TYPICAL, MEAN = "mean of log(1−R)", "log of mean(1−R)"
 
