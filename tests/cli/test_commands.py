@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from pathlines.cli import main
+from pathlines.foundation.errors import StoreError
+from pathlines.store import Store
 
 PROGRAM = [sys.executable, "-m", "pathlines"]
 
@@ -202,3 +204,35 @@ def test_a_file_that_exits_is_bad_input(tmp_path):
 
 def test_no_seed_to_try_is_bad_input():
     assert "has a seed" in pathlines("verify", "clustering/CL-43", "--seeds", "2", check=2).stderr
+
+
+def test_a_full_disk_does_not_take_the_result_away(monkeypatch, capsys):
+    def full(self, name, data):
+        raise StoreError("The results folder cannot be written (No space left on device).")
+
+    monkeypatch.setattr(Store, "put", full)
+    for words, shown in (
+        (["run", "sa", "--n", "3", "--until", "0.1"], "cluster_count"),
+        (["verify", "clustering/CL-43"], "holds"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["pathlines", *words])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        output = capsys.readouterr()
+        assert stopped.value.code == 74
+        assert shown in output.out
+        assert "No space left" in output.err
+
+
+def test_a_read_only_store_that_holds_the_result_is_read(monkeypatch, capsys):
+    pathlines("verify", "clustering/CL-43", check=0)
+
+    def read_only(self):
+        raise StoreError("The results folder cannot be written (Read-only file system).")
+
+    monkeypatch.setattr(Store, "check_writable", read_only)
+    monkeypatch.setattr(sys, "argv", ["pathlines", "verify", "clustering/CL-43"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code
+    assert "stored" in capsys.readouterr().out

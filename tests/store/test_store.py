@@ -1,5 +1,8 @@
 """Results survive, are never half written and never trusted blindly."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -72,3 +75,23 @@ def test_opening_something_else_is_an_error(tmp_path):
     Store(tmp_path).put("phase", DATA)
     with pytest.raises(ArgumentError, match="not a Pathlines run"):
         pl.open_run(tmp_path / "phase.nc")
+
+
+def test_a_full_disk_is_an_error_and_leaves_no_half_file(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match="No space left"):
+        Store(tmp_path).put("a", DATA)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_killed_writers_left_is_removed_and_what_is_being_written_stays(tmp_path):
+    old, young = tmp_path / ".writing-old.nc", tmp_path / ".writing-young.nc"
+    old.write_text("")
+    young.write_text("")
+    os.utime(old, (0, 0))
+    Store(tmp_path).put("a", DATA)
+    assert not old.exists()
+    assert young.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,7 +16,7 @@ import xarray as xr
 
 from pathlines.cli.common import loaded_files
 from pathlines.domain import Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.setting import changed_setting
 from pathlines.integrate import Run, chain, ensemble, flow, layers
@@ -48,8 +50,17 @@ class Request(msgspec.Struct, frozen=True):
     dtype: str
 
 
-def execute(request: Request, *, fresh: bool = False, store: Store | None = None) -> tuple[Run, str]:
-    """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it."""
+def execute(
+    request: Request,
+    *,
+    fresh: bool = False,
+    store: Store | None = None,
+    show: Callable[[Run, str], None] = lambda run, how: None,
+) -> tuple[Run, str]:
+    """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it.
+
+    ``show`` is called with both before the result is stored: a full disk does not take it away.
+    """
     model = build(request)
     if not request.record:
         request = msgspec.structs.replace(request, record=_usual(model, request.n))
@@ -61,14 +72,26 @@ def execute(request: Request, *, fresh: bool = False, store: Store | None = None
     partial_name = f"{name}-partial"
     kept = None if fresh else store.get(name)
     if kept is not None:
-        return dataset_to_run(kept), "stored"
+        found = dataset_to_run(kept)
+        show(found, "stored")
+        return found, "stored"
     saved = None if fresh else store.get(partial_name)
     resume = None if saved is None else {str(k): v.values for k, v in saved.data_vars.items()}
-    result = _compute(request, model, law, resume, lambda arrays: store.put(partial_name, _packed(arrays)) and None)
+    result = _compute(request, model, law, resume, partial(_keep, store, partial_name))
+    how = "computed" if resume is None else "resumed"
+    show(result, how)
     if not result.outcome.startswith("interrupted"):
         store.put(name, run_to_dataset(result))
         store.remove(partial_name)
-    return result, "computed" if resume is None else "resumed"
+    return result, how
+
+
+def _keep(store: Store, name: str, arrays: dict[str, np.ndarray]) -> None:
+    """A checkpoint; a run goes on without one."""
+    try:
+        store.put(name, _packed(arrays))
+    except StoreError as error:
+        warnings.warn(f"No checkpoint was written: {error}", PathlinesWarning, stacklevel=2)
 
 
 def build(request: Request) -> Model:

@@ -21,6 +21,8 @@ app = typer.Typer(
         "Simulate, predict and verify what depth does to tokens.\n\n"
         "Start with `pathlines verify` (every claim of every paper, at quick size, with a report), `pathlines list` "
         "(what there is), `pathlines show NAME` (one model, claim, observable or figure) and `pathlines run --help`."
+        "\n\nExit codes: 0 done, 1 another verdict or outcome than expected, 2 bad input, 70 a bug, "
+        "74 a result could not be stored, 130 interrupted."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -68,8 +70,8 @@ for verb in verbs():
 
 
 def main() -> None:
-    """Entry point: deliberate errors become one line on stderr and exit code 2; Ctrl-C exits with 130."""
-    from pathlines.foundation.errors import PathlinesError
+    """Entry point: deliberate errors become one line on stderr and an exit code (the help lists them)."""
+    from pathlines.foundation.errors import PathlinesError, StoreError
 
     debug = "--debug" in sys.argv
     try:
@@ -77,7 +79,7 @@ def main() -> None:
     except PathlinesError as error:
         if debug:
             raise
-        fail(str(error))
+        fail(str(error), code=74 if isinstance(error, StoreError) else 2)
     except (KeyboardInterrupt, typer.Abort):
         fail("interrupted; what was finished is stored, the same command goes on from there.", code=130)
     except Exception as error:

@@ -72,20 +72,15 @@ def run(
     request = Request(
         model, parse_changes(set_), n, d, until, start, names, runs, depth, step, method, rtol, form, seed, dtype
     )
-    result, how = execute(request, fresh=fresh)
-    if out is not None:
-        from pathlines.store import save_run
 
-        save_run(result, out)
-    if plot is not None:
-        from pathlines.draw import plot as draw
-        from pathlines.draw import save_figure
+    def show(result: Any, how: str) -> None:
+        if as_json:
+            _print_json(result, how)
+        else:
+            _print_text(result, how)
+        _write(result, out, plot, quiet=as_json)
 
-        save_figure(draw(result), plot)
-    if as_json:
-        _print_json(result, how)
-    else:
-        _print_text(result, how, out, plot)
+    result, _ = execute(request, fresh=fresh, show=show)
     if result.outcome != "completed":
         raise typer.Exit(1)
 
@@ -123,7 +118,22 @@ def _print_json(result: Any, how: str) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
-def _print_text(result: Any, how: str, out: Path | None, plot: Path | None) -> None:
+def _write(result: Any, out: Path | None, plot: Path | None, quiet: bool) -> None:
+    if out is not None:
+        from pathlines.store import save_run
+
+        save_run(result, out)
+    if plot is not None:
+        from pathlines.draw import plot as draw
+        from pathlines.draw import save_figure
+
+        save_figure(draw(result), plot)
+    for label, path in (("run", out), ("figure", plot)):
+        if path is not None and not quiet:
+            console().print(f"{label}: {path.resolve()}", soft_wrap=True)
+
+
+def _print_text(result: Any, how: str) -> None:
     from rich.table import Table
 
     screen = console()
@@ -138,6 +148,3 @@ def _print_text(result: Any, how: str, out: Path | None, plot: Path | None) -> N
     for name, value in _last(result).items():
         table.add_row(name, f"{value:.8g}")
     screen.print(table)
-    for label, path in (("run", out), ("figure", plot)):
-        if path is not None:
-            screen.print(f"{label}: {path.resolve()}", soft_wrap=True)

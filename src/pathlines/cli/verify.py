@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pathlines.cli.common import console, debugging, loaded_files, parse_changes, ready, writable
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, StoreError
 
 FIRST_SEED = 1001
 """Of the seeds that --seeds takes: far from any default, and chosen by nobody."""
@@ -109,6 +109,8 @@ def verify(
 
         write_report(report, outcomes, failures=[(f.job.id, f.failure) for f in failures], size=size)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+    if unstored := next((f.unstored for f in finished if f.unstored), ""):
+        raise StoreError(unstored)
     if any(f.refused for f in failures):
         sys.exit(2)
     if failures or any(not o.as_expected for o in outcomes):

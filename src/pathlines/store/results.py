@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ import xarray as xr
 from pathlines.foundation.errors import PathlinesWarning, StoreError
 
 DIGEST = "pathlines_sha256"
+ORPHANED = 3600.0
+"""Seconds after which an unfinished file is nobody's."""
 
 
 def default_root() -> Path:
@@ -69,11 +72,17 @@ class Store:
         return None
 
     def put(self, name: str, data: xr.Dataset) -> Path:
-        """Write under a temporary name, then rename."""
+        """Write under a temporary name, then rename.
+
+        The file is made in memory and written in one piece: HDF5 itself ends the process when a disk is full.
+        """
         path = self.path(name)
-        data = data.assign_attrs({DIGEST: content_digest(data)})
+        content = data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf")
         with self._writing() as temporary:
-            data.to_netcdf(temporary, engine="h5netcdf")
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
         return path
 
@@ -86,6 +95,7 @@ class Store:
     def _writing(self) -> Iterator[Path]:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            self._sweep_up()
             handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".nc", dir=self.root)
             os.close(handle)
             try:
@@ -97,6 +107,13 @@ class Store:
                 f"The results folder {self.root} cannot be written ({error.strerror or error}); "
                 "set PATHLINES_STORE to a folder that can."
             ) from error
+
+    def _sweep_up(self) -> None:
+        """Remove what killed writers left; a writer at work is younger."""
+        for orphan in self.root.glob(".writing-*"):
+            with suppress(OSError):
+                if time.time() - orphan.stat().st_mtime > ORPHANED:
+                    orphan.unlink()
 
     def remove(self, name: str) -> None:
         """Forget a result."""

@@ -12,7 +12,7 @@ import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
 from pathlines.claim.mistakes import objections
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, StoreError
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import forget_programs_when_crowded
@@ -44,13 +44,17 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """A job with its outcome or its failure; ``stored`` says that it was not computed now."""
+    """A job with its outcome or its failure.
+
+    ``stored`` says that it was not computed now, ``unstored`` why it could not be kept.
+    """
 
     job: Job
     outcome: Outcome | None
     failure: str = ""
     trace: str = ""
     stored: bool = False
+    unstored: str = ""
 
     @property
     def refused(self) -> bool:
@@ -71,7 +75,6 @@ def verify(
     Jobs of one claim that follow one another are done by one worker, which compiles their programs once. Every outcome
     is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
     """
-    store.check_writable()
     waiting = []
     for job in jobs:
         outcome = None if fresh else recalled(store, job)
@@ -79,6 +82,8 @@ def verify(
             waiting.append(job)
         else:
             yield Finished(job, outcome, stored=True)
+    if waiting:
+        store.check_writable()
     count = min(workers or os.cpu_count() or 1, len(waiting))
     if count <= 1:
         yield from (_here(job, store, started) for job in waiting)
@@ -125,8 +130,12 @@ def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
     content, failure, trace = result
     if failure:
         return Finished(job, None, failure, trace)
-    store.put(job.address, bytes_dataset(content))
-    return Finished(job, msgspec.msgpack.decode(content, type=Outcome))
+    outcome = msgspec.msgpack.decode(content, type=Outcome)
+    try:
+        store.put(job.address, bytes_dataset(content))
+    except StoreError as error:
+        return Finished(job, outcome, unstored=str(error))
+    return Finished(job, outcome)
 
 
 def _in_processes(
