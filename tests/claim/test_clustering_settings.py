@@ -12,6 +12,8 @@ HOLDS = [
     ("CL-33", {"seed": 3, "n": 20}),
     ("CL-31", {"seed": 1003}),
     ("CL-41", {"seed": 1016}),
+    ("CL-24", {"betas": [0.2, 0.02, 0.002], "seed": 1004}),
+    ("ER-08b", {"until": 1.3, "steps": [0.07, 0.03, 0.011, 0.0052, 0.0024]}),
     ("CL-16", {"sizes": [[7, 2], [4, 6]], "draws": 2}),
 ]
 REFUTED = [
@@ -20,6 +22,10 @@ REFUTED = [
 ]
 UNDECIDED = [
     ("CL-25", {"radius": 0.6, "n": 300}, "n="),
+    ("CL-28", {"until": 7.0}, "until="),
+    ("CL-29", {"window": [3.0, 5.0]}, "later window"),
+    ("ER-01", {"beta": 0.5, "until": 90.0}, "smaller until"),
+    ("ER-05a", {"n": 20, "beta": 0.02}, "beta below"),
     ("CL-30", {"value": [[1.0, 0.2], [0.1, 0.4]]}, "until="),
     pytest.param("CL-37", {"eigenvalues": [2.0, 1.9, -1.5], "beta": 3.0}, "until=", marks=pytest.mark.slow),
     ("ER-04", {"starts": 1, "seed": 2, "n": 3}, "more starts"),
@@ -30,6 +36,8 @@ UNDECIDED = [
 ]
 REFUSED = [
     ("OP-01", {"outer": [1.0, -1.0]}, "positive"),
+    ("CL-15", {"random_scores": 1}, "USA"),
+    ("CL-36", {"mu": [1.5]}, "between"),
 ]
 
 
@@ -55,3 +63,17 @@ def test_undecided_with_what_to_change(name, changes, says):
 def test_refused_at_once(name, changes, says):
     with pytest.raises(ArgumentError, match=says):
         evaluate(CLAIMS[f"clustering/{name}"], "quick", changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "quantity", "most"), [("CL-29", "rate", 1e-6), ("CL-27", "overlaps", 1e-6), ("CL-16", "frequency", 1e-6)]
+)
+def test_what_is_known_to_many_digits_is_compared_to_many(name, quantity, most):
+    (check,) = (c for c in evaluate(CLAIMS[f"clustering/{name}"]).checks if c.quantity == quantity)
+    assert check.notices < most
+
+
+@pytest.mark.parametrize(("name", "quantity"), [("CL-41", "tangential_square"), ("CL-22", "coefficient")])
+def test_notices_a_few_percent(name, quantity):
+    (check,) = (c for c in evaluate(CLAIMS[f"clustering/{name}"]).checks if c.quantity == quantity)
+    assert check.notices < 0.03

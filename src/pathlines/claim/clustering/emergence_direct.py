@@ -47,6 +47,12 @@ def direct_rescaled(start: np.ndarray, times: Any, value: np.ndarray, metric: np
     return np.stack([tokens @ expm(-t * value).T for tokens, t in zip(x, reached, strict=True)])
 
 
+def left_to_go(z: np.ndarray, times: np.ndarray, rate: float = 1.0) -> float:
+    """How far a follower still is from its leader: what it went between the last two records, over e^{λΔ} − 1."""
+    went = float(np.linalg.norm(z[-1] - z[-2], axis=-1).max())
+    return went / np.expm1(rate * (times[-1] - times[-2]))
+
+
 def groups(points: np.ndarray, distance: float) -> np.ndarray:
     """Labels 1, 2, … of the groups in which one can walk by jumps of at most ``distance``."""
     return fcluster(linkage(points, "single"), distance, "distance")

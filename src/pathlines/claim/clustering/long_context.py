@@ -100,8 +100,8 @@ claim(
     },
     full={"contexts": [100, 1000, 2000, 1000000, 1000000000000], "direct_up_to": 2000, "points": 61},
     within={
-        "output_overlap": absolute(1e-9, "rounding of sums over n tokens, amplified by β = γ ln n"),
-        "self_weight": absolute(1e-9, "rounding of sums over n tokens, amplified by β = γ ln n"),
+        "output_overlap": absolute(1e-11, "rounding of sums over n tokens, amplified by β = γ ln n"),
+        "self_weight": absolute(1e-11, "rounding of sums over n tokens, amplified by β = γ ln n"),
     },
     simulate=simulate,
     predict=predict,

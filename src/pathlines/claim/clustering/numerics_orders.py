@@ -78,7 +78,7 @@ claim(
     },
     within={
         "order": absolute(0.1, "the next order of the error at the last halving"),
-        "reference": absolute(1e-9, "two solvers at tolerance 1e-13"),
+        "reference": absolute(1e-11, "two solvers at tolerance 1e-13"),
     },
     simulate=simulate,
     predict=predict,

@@ -10,6 +10,7 @@ from scipy.special import betainc
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.perspective_phase import uniform_law
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import exactly, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
@@ -17,7 +18,6 @@ from pathlines.integrate import Run, ensemble, flow
 from pathlines.limit.clusters import antipodal_escape_rate
 from pathlines.limit.equiangular import time_to_deficit
 from pathlines.model import SelfAttention
-from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.pairs import p_clustered
 from pathlines.observable.sphere import mode_mass
 from pathlines.weights import Fixed, goe
@@ -50,12 +50,17 @@ def simulate_goe(s: Any) -> Evidence:
     for beta in s.betas:
         found = [run for _, run in _goe_runs(beta, s)]
         fractions = np.stack([run[name].values for run in found])
-        mean, error = fractions.mean(axis=0), fractions.std(axis=0, ddof=1) / np.sqrt(s.draws)
+        mean, error = mean_and_error(fractions, unit=2 / s.n)
         means.append(mean[-1])
         errors.append(error[-1])
         curves.append(Curve(f"β={beta:g}", _times(s), mean, error))
         runs += found
-    return Evidence({"fraction": means}, {"fraction": errors}, curves=tuple(curves), runs=tuple(runs))
+    near = bool(np.all(1 - np.array(means) <= ERRORS * np.array(errors)))
+    advice = {"fraction": "more draws: too few to tell from one cluster"} if near else {}
+    return Evidence({"fraction": means}, {"fraction": errors}, curves=tuple(curves), runs=tuple(runs), undecided=advice)
+
+
+ERRORS = 5.0
 
 
 def predict_goe(s: Any) -> Evidence:
@@ -68,7 +73,7 @@ _GOE = {
     "n": 16,
     "d": 3,
     "betas": [1.0],
-    "draws": 32,
+    "draws": 64,
     "delta": 1e-3,
     "until": 100.0,
     "records": 9,
@@ -86,7 +91,7 @@ claim(
     models=("sa",),
     quick=_GOE,
     full=_GOE_FULL,
-    within={"fraction": standard_errors(4.0, "standard error over draws of weights and tokens; fixed seed")},
+    within={"fraction": standard_errors(ERRORS, "standard error over draws of weights and tokens")},
     simulate=simulate_goe,
     predict=predict_goe,
     expected="refuted",
@@ -99,16 +104,20 @@ claim(
 
 def simulate_selection(s: Any) -> Evidence:
     """Among draws whose top eigenvalue dominates, the share that ends on ± its eigenvector."""
-    shares, curves, runs = [], [], []
+    shares, curves, runs, moving = [], [], [], False
     for beta in s.betas:
         found = [run for matrix, run in _goe_runs(beta, s) if _dominated(matrix, s.margin)]
         if not found:
-            return Evidence({"share": np.full(len(s.betas), np.nan)})
+            few = {"share": "more draws: none has a dominant top eigenvalue"}
+            return Evidence({"share": np.full(len(s.betas), np.nan)}, undecided=few)
         masses = np.stack([run["mode_mass"].values[:, -1] for run in found])
-        shares.append(float(np.mean(masses[:, -1] > 1 - s.delta)))
+        arrived = masses[:, -1] > 1 - s.delta
+        moving |= bool(np.any(~arrived & (np.abs(masses[:, -1] - masses[:, -2]) > 10 * s.rtol)))
+        shares.append(float(np.mean(arrived)))
         curves.append(Curve(f"β={beta:g}, {len(found)} draws", _times(s), masses.mean(axis=0)))
         runs += found
-    return Evidence({"share": shares}, curves=tuple(curves), runs=tuple(runs))
+    advice = {"share": f"until={4 * s.until:g}: some draws are still on their way"} if moving else {}
+    return Evidence({"share": shares}, curves=tuple(curves), runs=tuple(runs), undecided=advice)
 
 
 def _dominated(matrix: np.ndarray, margin: float) -> bool:
@@ -154,7 +163,7 @@ def simulate_frozen(s: Any) -> Evidence:
         times=_times(s),
         record=observed,
     )
-    mean, error = mean_and_error(run[observed.name])
+    mean, error = mean_and_error(run[observed.name].values, unit=2 / s.n)
     curve = Curve(f"β={s.factor * s.n**2:g}", _times(s), mean, error)
     return Evidence({"fraction": mean[-1]}, {"fraction": error[-1]}, curves=(curve,), runs=(run,))
 
@@ -196,7 +205,7 @@ claim(
         "seed": 20,
     },
     full={"runs": 1024, "until": 10000.0},
-    within={"fraction": standard_errors(4.0, "standard error over runs; fixed seed")},
+    within={"fraction": standard_errors(ERRORS, "standard error over runs")},
     simulate=simulate_frozen,
     predict=predict_frozen,
     expected="inconclusive",

@@ -307,7 +307,7 @@ claim(
         "points": 11,
     },
     within={
-        "threshold": absolute(1e-9, "root of the Jacobian's largest real part, bisected to 1e-12"),
+        "threshold": absolute(1e-11, "root of the Jacobian's largest real part, bisected to 1e-12"),
         "signs": exactly("stable at −margin, unstable at +margin"),
     },
     simulate=simulate_thresholds,
