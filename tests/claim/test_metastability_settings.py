@@ -72,3 +72,8 @@ def test_the_rounded_law_is_exact_on_the_published_cells():
 def test_an_error_of_ten_per_cent_would_be_noticed(name, quantity):
     checks = {c.quantity: c for c in evaluate(CLAIMS[f"metastability/{name}"]).checks}
     assert checks[quantity].notices < 0.1
+
+
+def test_where_the_theorem_is_silent_it_says_what_to_change():
+    checks = evaluate(CLAIMS["metastability/M7"], "quick", {"beta": 8.0}).checks
+    assert all(c.verdict == "inconclusive" and "raise `beta`" in c.reason for c in checks)

@@ -94,7 +94,8 @@ def predict_caps(s: Any) -> Evidence:
     found = caps(s.centres, s.epsilon, s.beta, s.each * len(s.centres), s.rate)
     names = ("log_exit", "log_gather", "exit", "gather")
     if not found.holds:
-        return Evidence(dict.fromkeys(names), source="the conditions of the theorem fail here")
+        fails = f"the conditions of the theorem fail, γ = {found.gamma:.2g}: raise `beta`, or lower `epsilon` or `rate`"
+        return Evidence(dict.fromkeys(names, np.nan), undecided=dict.fromkeys(names, fails), source="theorem")
     bound = 2 * np.exp(-s.rate * s.beta)
     lines = (
         Curve("2ε until T₂", [0, found.log_exit], [2 * s.epsilon] * 2, panel="distance from the centres"),

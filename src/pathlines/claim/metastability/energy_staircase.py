@@ -125,7 +125,8 @@ def predict_scale(s: Any) -> Evidence:
     turn, m = np.subtract.outer(s.angles, s.angles), np.asarray(s.masses, float) / np.sum(s.masses)
     pairs = np.outer(m, m) * np.exp(-2 * s.beta * np.sin(turn / 2) ** 2)
     at_rest = pairs.sum() - np.trace(pairs) < PLATEAU
-    return Evidence({"printed": levels, "plateau": levels if at_rest else None})
+    felt = {} if at_rest else {"plateau": "clusters feel each other at the start, there is no plateau: raise `beta`"}
+    return Evidence({"printed": levels, "plateau": levels}, undecided=felt)
 
 
 _SCALE = {**_START, "beta": 200.0, "kinds": ["usa", "sa"]}

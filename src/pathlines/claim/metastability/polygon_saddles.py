@@ -67,7 +67,7 @@ def simulate_saddle(s: Any) -> Evidence:
 
 
 def predict_saddle(s: Any) -> Evidence:
-    """The linearised cluster equations; nothing where a perturbation hardly moves in the depth asked for."""
+    """The linearised cluster equations; undecided where a perturbation hardly moves in the depth asked for."""
     rows = [(k, b, mode, kind) for kind in s.kinds for k, b, mode in zip(s.corners, s.betas, s.modes, strict=True)]
     rates = [polygon_rates(k, beta, kind)[mode] for k, beta, mode, kind in rows]
     ends = [_until(s, *row) for row in rows]
@@ -75,9 +75,9 @@ def predict_saddle(s: Any) -> Evidence:
         Curve("e^{σt}", np.linspace(0, end, 60), np.exp(rate * np.linspace(0, end, 60)), panel=row[-1].upper())
         for rate, end, row in zip(rates, ends, rows, strict=True)
     )
-    if min(np.abs(rates) * ends) < FEWEST:
-        return Evidence({"rate": None}, curves=curves, source=f"a mode has not grown by {FEWEST} e-folds until then")
-    return Evidence({"rate": rates}, curves=curves)
+    least = FEWEST / max(min(np.abs(rates)), 1e-300)
+    short = {"rate": f"until={least:.3g} lets every mode grow by {FEWEST} e-folds"} if s.until < least else {}
+    return Evidence({"rate": rates}, curves=curves, undecided=short)
 
 
 claim(

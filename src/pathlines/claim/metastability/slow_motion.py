@@ -52,13 +52,12 @@ def predict_gap(s: Any) -> Evidence:
     turn = np.subtract.outer(s.centres, s.centres)[~np.eye(count, dtype=bool)]
     # what the motion of others changes in a rate by the end
     drift = s.beta**2 * s.until * float(np.exp(s.beta * (np.cos(turn) - 1)).max(initial=0.0))
-    if drift > MOVED:
-        return Evidence({"excess": 0.0, "printed": 0.0, "decay": None}, source="the clusters move: no slow manifold")
     rates = [
         2 * min(contraction_rate(s.centres, np.full(count, 1 / count), q, s.beta, kind) for q in range(count))
         for kind in s.kinds
     ]
-    return Evidence({"excess": 0.0, "printed": 0.0, "decay": rates})
+    moving = {"decay": "the clusters move: raise `beta` or move `centres` apart"} if drift > MOVED else {}
+    return Evidence({"excess": 0.0, "printed": 0.0, "decay": rates}, undecided=moving)
 
 
 _GAP = {"centres": [0.0, 2.0], "each": 3, "epsilon": 0.01, "beta": 20.0, "until": 12.0, "kinds": ["sa", "usa"]}
