@@ -94,6 +94,7 @@ TINY: dict[str, dict[str, Any]] = {
     "homogenized/overlap-curves": {"n": 4, "curves": [1.0, 2.0], "betas": 2, "rows": 5, "frames": 9},
     "homogenized/participation": {"n": 4, "scales": [1.0], "narrow": [1.0], "points": 3, "frames": 9, "width": 64},
     "homogenized/regimes": {"layers": 24, "step": 0.3, "heads": 8, "d": 64},
+    "homogenized/theorem-1": {"paths": 1, "until": 0.2, "layers": [2, 3]},
     "gaussian/anisotropy": {"kinds": ["softmax"], "frames": 9, "ellipses": 3, "until": 2.0},
     "gaussian/blow-up-times": {"side": 5},
     "gaussian/class-map": {"points": 3},
