@@ -21,6 +21,7 @@ from pathlines.claim import (
 )
 from pathlines.claim.base import Claim
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.model import MODELS
 
 ROWS = {f"clustering/CL-{i:02d}" for i in range(1, 49)}
 
@@ -120,3 +121,9 @@ def test_outcomes_with_gaps_survive_the_store():
 
 def test_outcome_carries_it():
     assert evaluate(made(1.0, 1.0, absolute(0.1, "r"))).checks[0].notices == pytest.approx(0.1)
+
+
+def test_every_model_is_in_a_claim():
+    claimed = {model for name in CLAIMS for model in CLAIMS[name].models}
+    assert claimed <= set(MODELS)
+    assert set(MODELS) - claimed == set()
