@@ -170,7 +170,7 @@ claim(
 
 def simulate_slower(s: Any) -> Evidence:
     """√n C_n at the sizes, and its growth from the first to the last."""
-    found = [root_and_error(*mean_and_error(_square(_line(s, _normals(s, n))))) for n in s.sizes]
+    found = [root_and_error(*map(float, mean_and_error(_square(_line(s, _normals(s, n)))))) for n in s.sizes]
     values, errors = np.array(found).T
     growth = values[-1] / values[0]
     error = growth * float(np.hypot(errors[-1] / values[-1], errors[0] / values[0]))

@@ -9,7 +9,8 @@ expectations over one token. Along h and across it, with v = hᵀΣh and z stand
 
 w = s e^{√v z}, φ = E e^{-w}. nF → (1+v)e^v and nG → e^v as n → ∞ at fixed v: the prefactor of ``context``; averaged
 over Gaussian queries the limit is exchanged with the integral only below θ = 1/√2. All integrands are analytic in
-strips of half-width π/2 in ln w, so trapezoid rules of spacing 0.4 give 1e-9. System: A Unified Perspective, arXiv:2501.18322.
+strips of half-width π/2 in ln w, so trapezoid rules of spacing 0.4 give 1e-9.
+System: A Unified Perspective, arXiv:2501.18322.
 """
 
 from __future__ import annotations
