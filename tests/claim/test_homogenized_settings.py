@@ -44,6 +44,7 @@ UNDECIDED = [
     ("C27c", {"v": 0.1, "runs": 100}, "take v ≤ 0.002"),
     ("C27c", {"concentration": 20.0, "runs": 100}, "take cells ≥ 110"),
     ("C27d", {"cells": [16, 32], "nodes": 64, "v": 0.5, "tau": 2.0, "runs": 8}, "take a smaller v"),
+    ("C01", {"steps": [0.18, 0.045, 0.047], "correctors": ["paper"], "rtol": 1e-8}, "steps of at most"),
     ("C03", {"d": 4, "overlap": 0.5, "runs": 20000}, "runs="),
     ("C09", {"d": 32, "n": 8, "depth": 40}, "d="),
     ("C09", {"beta": 0.4, "depth": 16}, "beta="),
@@ -57,6 +58,7 @@ REFUSED = [
     ("C01", {"steps": [0.1]}, "`steps` must hold at least 2"),
     ("C03", {"layer_times": [0.5, 0.3]}, "`layer_times` must divide tau"),
     ("C04", {"pairs": [[0.3, 1], [0.6, 2]]}, "`pairs` must have the same"),
+    ("C06", {"layers": [67]}, "`layers` must be at most depth"),
     ("C13", {"dims": [64]}, "`dims` must hold at least 2"),
 ]
 

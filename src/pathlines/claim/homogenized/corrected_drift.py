@@ -13,7 +13,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized import direct
-from pathlines.claim.homogenized.rates import limiting_order, several
+from pathlines.claim.homogenized.rates import limiting_order, several, unreadable
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import HOMOGENIZED
@@ -71,7 +71,12 @@ def _predicted(s: Any, orders: list[int]) -> Evidence:
         Curve(f"order {p}", s.steps, row[-1] * (np.asarray(s.steps) / s.steps[-1]) ** p)
         for p, row in zip(orders, errors, strict=True)
     )
-    return Evidence({"order": orders, "errors": np.ravel(errors)}, curves=guides, source="order; NumPy and SciPy")
+    return Evidence(
+        {"order": orders, "errors": np.ravel(errors)},
+        curves=guides,
+        source="order; NumPy and SciPy",
+        undecided=unreadable("order", s.steps, s.until),
+    )
 
 
 def predict_right(s: Any) -> Evidence:

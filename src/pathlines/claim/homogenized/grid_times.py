@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized.rates import limiting_order
+from pathlines.claim.homogenized.rates import limiting_order, unreadable
 from pathlines.claim.tolerance import absolute
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain, flow
@@ -79,7 +79,8 @@ def predict(s: Any) -> Evidence:
 def predict_printed(s: Any) -> Evidence:
     """η max(η, α) with α = 0, uniformly in t."""
     eta = np.asarray(s.steps)
-    return Evidence({"uniform_order": 2.0}, curves=(Curve("∝ η²", eta, eta**2 / 3),))
+    advice = unreadable("uniform_order", s.steps, s.until)
+    return Evidence({"uniform_order": 2.0}, curves=(Curve("∝ η²", eta, eta**2 / 3),), undecided=advice)
 
 
 _SETTING = {"steps": [0.2, 0.1, 0.05], "until": 1.0, "beta": 1.0, "rtol": 1e-13}

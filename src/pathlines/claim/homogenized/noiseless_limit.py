@@ -16,7 +16,7 @@ from scipy.special import roots_genlaguerre
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.homogenized.rates import limiting_order, log_slope
+from pathlines.claim.homogenized.rates import limiting_order, log_slope, unreadable
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
@@ -98,6 +98,7 @@ def predict(s: Any) -> Evidence:
         {"order_in_step_at_fixed_noise": abs(orders[0]) / ERRORS, "order_in_noise": abs(orders[1] - 1) / ERRORS},
         curves=(Curve("1 − c^L", s.steps, loss),),
         source="order; quadrature",
+        undecided=unreadable("order_in_step", s.steps, s.until),
     )
 
 

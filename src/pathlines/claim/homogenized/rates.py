@@ -42,6 +42,18 @@ def limiting_order(x: Any, y: Any) -> tuple[float, float]:
     return float(order), float(abs(bend) * steps.min())
 
 
+def unreadable(quantity: str, steps: Any, until: float) -> dict[str, str]:
+    """What to change where ``limiting_order`` cannot be trusted to 0.05: too few, too long or too similar steps, or
+    steps that end at different times.
+    """
+    eta = np.sort(np.asarray(steps, float))
+    ends = np.abs(np.round(until / eta) * eta - until).max()
+    apart = len(eta) > 2 and bool(np.all(eta[1:] > 1.5 * eta[:-1]))
+    if apart and eta[-1] <= 0.25 and ends <= 0.01 * until:
+        return {}
+    return {quantity: f"three or more steps of at most 0.25 that halve and divide until={until:g} would show the order"}
+
+
 def several(name: str, values: Any, least: int = 2) -> None:
     """Refuse lists too short for a slope."""
     different = len(np.unique(np.asarray(values, float)))

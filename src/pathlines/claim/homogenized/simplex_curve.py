@@ -17,6 +17,7 @@ from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized import direct
 from pathlines.claim.homogenized.rates import log_slope
 from pathlines.claim.tolerance import absolute, at_most, relative, standard_errors
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
@@ -52,6 +53,7 @@ def _off_diagonal(run: Run, n: int) -> np.ndarray:
 
 def simulate_mean(s: Any) -> Evidence:
     """The mean overlap at the given layers; its mean over all layers less five standard errors, a lower bound."""
+    require(0 <= min(s.layers) and max(s.layers) <= s.depth, "layers", f"be at most depth = {s.depth}", s.layers)
     run = _run(s, s.d, s.seed)
     each = _off_diagonal(run, s.n).mean(axis=-1)
     mean, error = mean_and_error(each)
