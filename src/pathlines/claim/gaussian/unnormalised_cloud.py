@@ -71,7 +71,7 @@ claim(
     quick={
         "v": 0.4, "a": 0.3, "mean": 0.4, "variance": 0.5, "until": 1.0, "steps": 8, "rtol": 1e-11,
     },
-    full={"steps": 64},
+    full={"steps": 16},
     within={name: relative(1e-6, "a step of 1/64 has an error of 1e-8") for name in ("mean", "variance")},
     simulate=simulate,
     predict=predict,

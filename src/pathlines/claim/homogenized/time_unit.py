@@ -1,0 +1,75 @@
+"""The time unit of the Gaussian SDE: α contains ς² = (d-1)/d, and the printed noise √α B is not divided by ς."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.tolerance import relative
+from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.integrate.chain import chain
+from pathlines.model.random_transformer import RandomTransformer
+
+
+def simulate(s: Any) -> Evidence:
+    """|x' - x|² of one token in one layer, over the time η²/H that the layer lasts on the clock η t/H."""
+    found = []
+    for d in s.dims:
+        model = RandomTransformer(d, heads=s.heads, step=s.step, logit_scale=s.b, update="tangent")
+        run = chain(model, np.eye(1, d), depth=1, key=jax.random.key(s.seed), runs=s.runs, sampler="naive")
+        x = run["tokens"].values[:, :, 0]
+        # the sine of the angle turned, over its cosine, is the length of the tangent step before it is normalised
+        cosine = np.sum(x[:, 1] * x[:, 0], axis=-1)
+        found.append(mean_and_error((1 / cosine**2 - 1) * s.heads / s.step**2))
+    sizes, errors = np.array(found).T
+    return Evidence({"size": sizes}, {"size": errors}, (Curve("layers", s.dims, sizes, errors),))
+
+
+def predict(s: Any, power: int = 1) -> Evidence:
+    """((d-1)/d)^power: one factor is the dimension of the tangent space, a second one that of α."""
+    d = np.asarray(s.dims, float)
+    sizes = ((d - 1) / d) ** power
+    return Evidence({"size": sizes}, curves=(Curve("theory", d, sizes),))
+
+
+_SETTING = {"dims": [2, 4, 8], "heads": 2, "step": 0.1, "b": 1.0, "runs": 20000, "seed": 20}
+_WITHIN = {"size": relative(1e-6, "exact for every step; standard errors over heads", errors=4.5)}
+_AXES = Axes("d", "E|P Δx|²/(η²/H)")
+
+claim(
+    "homogenized/ER-20",
+    HOMOGENIZED,
+    "time unit of the Gaussian SDE, as printed",
+    "With Gaussian weights the tokens follow dx = √α ∫ P B W(dθ,dt) − …, α = (η/H)(d−1)/d, with B as it is "
+    "(not divided by ς): a token alone diffuses by (η/H)((d−1)/d)² per unit of t.",
+    models=("random",),
+    quick=_SETTING,
+    full={"runs": 200000},
+    within=_WITHIN,
+    simulate=simulate,
+    predict=partial(predict, power=2),
+    expected="refuted",
+    corrected_by="homogenized/ER-20b",
+    axes=_AXES,
+    note="The general SDE has √α/ς, which is right; read literally the Gaussian one is slow by ς² = (d−1)/d. The "
+    "diffusive time τ = ηt/H (σ_V² = 1/d) has no such factor.",
+)
+
+claim(
+    "homogenized/ER-20b",
+    HOMOGENIZED,
+    "time unit of the Gaussian SDE (derived)",
+    "With Gaussian weights a token alone diffuses by (η/H)(d−1)/d per unit of t: the noise is √α/ς = √(η/H) times P B.",
+    models=("random",),
+    quick=_SETTING,
+    full={"runs": 200000},
+    within=_WITHIN,
+    simulate=simulate,
+    predict=predict,
+    axes=_AXES,
+)
