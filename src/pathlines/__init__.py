@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from pathlines.model.zonal_start import zonal_start as zonal_start
     from pathlines.observable import OBSERVABLES as OBSERVABLES
     from pathlines.observable.distances import bures as bures
+    from pathlines.observable.distances import circle_distance as circle_distance
     from pathlines.observable.distances import cloud_distance as cloud_distance
     from pathlines.observable.distances import conditional_distance as conditional_distance
     from pathlines.observable.distances import coupling_error as coupling_error
@@ -208,6 +209,7 @@ _ROOMS = {
     "observable": ("OBSERVABLES",),
     "observable.distances": (
         "bures",
+        "circle_distance",
         "cloud_distance",
         "conditional_distance",
         "coupling_error",

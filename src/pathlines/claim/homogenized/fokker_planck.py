@@ -148,7 +148,7 @@ def simulate_forms(s: Any) -> Evidence:
     x = nodes[0]["tokens"].values[:, -1]
     k = np.arange(1, COMPARED + 1)
     waves = np.exp(1j * np.arctan2(x[..., 1], x[..., 0])[..., None] * k).mean(axis=1)
-    runs = coupled_chains(*zip(*grids, strict=True), **options, record=modes_up_to(COMPARED))  # type: ignore[arg-type]
+    runs = coupled_chains(*zip(*grids, strict=True), **options, record=modes_up_to(COMPARED))
     found = [r["modes"].values[:, -1, :, 0] + 1j * r["modes"].values[:, -1, :, 1] for r in runs]
     gaps = np.array([np.abs(f - waves).max(axis=1) for f in found])
     smooth = runs[-1].data["folds"].values == 0
