@@ -34,11 +34,13 @@ SILENT = [
     ("ER-11", {"samples": [0.0, 2.5], "a": 0.05}),
     ("M7", {"centres": [0.0, 2.0, 4.0]}),
     ("K4", {"sizes": [100], "runs": 20}),
+    ("P2", {"strengths": [1.0, -0.98], "betas": [4.0]}),
     ("ER-05b", {"beta": 20.0}),
     pytest.param("ER-08b", {"centres": [0.0, 0.6]}, marks=pytest.mark.slow),
     pytest.param("M2", {"corners": [2, 6], "betas": [3.0, 40.0], "modes": [1, 3]}, marks=pytest.mark.slow),
 ]
 REFUSED = [
+    ("M2", {"corners": [5], "betas": [9.0], "modes": [6]}, "from 1 to 4"),
     ("K5", {"cells": [[1000, 0.5]]}, "1 < β"),
     ("ER-14b", {"strengths": [1.0, -0.7]}, "times as large"),
 ]

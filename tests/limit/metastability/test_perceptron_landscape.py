@@ -9,6 +9,7 @@ from pathlines.limit.metastability.perceptron_closed_forms import (
     HEAVIEST,
     atom_count_bound,
     greatest,
+    half_rate,
     halves_last,
     linear_density,
     maximum,
@@ -294,3 +295,12 @@ def test_energy_of_two_atoms_vs_quadrature_of_the_work():
 def test_refusals(build, error, message):
     with pytest.raises(error, match=message):
         build()
+
+
+@pytest.mark.parametrize(("beta", "c"), [(4.0, 0.7), (9.0, 0.98)])
+def test_tokens_of_a_half_close_at_the_curvature_of_the_first_variation(beta, c):
+    land, delta = posed(beta, (-c,), (0.0,)), two_atoms(beta, c).delta
+    atoms, masses, h = on_circle([delta, -delta]), np.array([0.5, 0.5]), 1e-3
+    f = land.first_variation(on_circle(delta + h * np.array([-1, 0, 1])), atoms, masses)
+    # h² of the difference times the fourth derivative, β² and less
+    assert (f[0] - 2 * f[1] + f[2]) / h**2 == pytest.approx(half_rate(beta, c), abs=(beta * h) ** 2)

@@ -18,7 +18,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.metastability.perceptron_closed_forms import two_atoms
+from pathlines.limit.metastability.perceptron_closed_forms import half_rate, two_atoms
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import Minimiser, minimise
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
@@ -72,16 +72,17 @@ def simulate_pair(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=runs)
 
 
-def _pair_energy(s: Any, beta: float) -> tuple[float, float] | None:
-    """(δ, E) where two equal atoms at one neuron are the minimiser; elsewhere the closed form says nothing."""
+def _pair_energy(s: Any, beta: float) -> tuple[float, float, float] | None:
+    """(δ, E, slowest rate) where two equal atoms at one neuron are the minimiser; elsewhere nothing is known."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     land = landscape(potential, beta, s.kernel)
     at = int(np.argmin(potential.strengths))
     if s.activation != "relu" or potential.pulls()[at] <= np.exp(-2 * beta) * land.scale:
         return None
-    pair = two_atoms(beta, float(potential.pulls()[at]), scale=land.scale)
-    best = minimise(land)
-    return (pair.delta, pair.energy) if abs(best.energy - pair.energy) < 1e-9 * land.scale else None
+    pull = float(potential.pulls()[at])
+    pair, best = two_atoms(beta, pull, scale=land.scale), minimise(land)
+    rate = min(half_rate(beta, pull, scale=land.scale), float(best.rates[0]))
+    return (pair.delta, pair.energy, rate) if abs(best.energy - pair.energy) < 1e-9 * land.scale else None
 
 
 def predict_pair(s: Any) -> Evidence:
@@ -90,8 +91,15 @@ def predict_pair(s: Any) -> Evidence:
     known = [p for p in pairs if p is not None]
     if len(known) < len(pairs):
         return Evidence(dict.fromkeys(("delta", "energy", "kkt_gap")), source="two atoms are not the minimiser here")
-    lines = tuple(Curve(f"E*, β = {b:g}", [0, s.until], [e, e]) for b, (_, e) in zip(s.betas, known))
-    return Evidence({"delta": [p[0] for p in known], "energy": [p[1] for p in known], "kkt_gap": 0.0}, curves=lines)
+    lines = tuple(Curve(f"E*, β = {b:g}", [0, s.until], [e, e]) for b, (_, e, _) in zip(s.betas, known))
+    values = {"delta": [p[0] for p in known], "energy": [p[1] for p in known], "kkt_gap": 0.0}
+    needed = np.log(s.width / SETTLED) / max(min(rate for *_, rate in known), 1e-300)
+    slow = f"until={needed:.3g} lets the pair settle"
+    return Evidence(values, curves=lines, undecided=dict.fromkeys(values, slow) if s.until < needed else {})
+
+
+SETTLED = 1e-10
+"""How far from ±δ tokens may be at the end."""
 
 
 claim(

@@ -17,6 +17,7 @@ from jaxtyping import Array
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import angles_from, attention_model, circle_tokens, padded_polygon
 from pathlines.claim.tolerance import relative
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import METASTABILITY, METASTABLE_EMERGENCE
 from pathlines.integrate import flow
 from pathlines.limit.metastability.growth import law_of_dominant_degree
@@ -41,6 +42,8 @@ def _until(s: Any, k: int, beta: float, mode: int, kind: str) -> float:
 
 def simulate_saddle(s: Any) -> Evidence:
     """k tokens displaced by ε cos(2πlr/k), followed by the particle solver."""
+    for k, mode in zip(s.corners, s.modes, strict=True):
+        require(1 <= mode < k, "modes", f"be from 1 to {k - 1} for {k} corners", mode)
     rates, curves, runs = [], [], []
     for kind in s.kinds:
         for k, beta, mode in zip(s.corners, s.betas, s.modes, strict=True):

@@ -47,14 +47,19 @@ def two_atoms(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -
     return TwoAtoms(float(np.arccos(cosine) / 2), float(m * (kappa * m + c) / (4 * beta) - c * m / 4 * (1 + cosine)))
 
 
-def halves_last(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -> bool:
-    """(c/2)(β sin²2δ + cos 2δ) ≥ κM/2: whether neither half of ``two_atoms`` splits again on the circle.
+def half_rate(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -> float:
+    """(c/2)(β sin²2δ + cos 2δ) - κM/2: how fast the tokens of one half of ``two_atoms`` close on each other.
 
     The curvature of f at a half: -κM/2 of its own mass, (κM/2)e^{β(cos 2δ-1)}(β sin²2δ - cos 2δ) of the other half, in
     which κM e^{β(cos 2δ-1)} = c, and c cos 2δ of the neuron.
     """
     twice = 2 * two_atoms(beta, pull, mass, scale).delta
-    return bool(pull / 2 * (beta * np.sin(twice) ** 2 + np.cos(twice)) >= scale * mass / 2)
+    return float(pull / 2 * (beta * np.sin(twice) ** 2 + np.cos(twice)) - scale * mass / 2)
+
+
+def halves_last(beta: float, pull: float, mass: float = 1.0, scale: float = 1.0) -> bool:
+    """Whether neither half of ``two_atoms`` splits again on the circle."""
+    return half_rate(beta, pull, mass, scale) >= 0
 
 
 def splitting_rate(pull: float, mass: float = 1.0, scale: float = 1.0) -> float:
