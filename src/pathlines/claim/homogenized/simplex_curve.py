@@ -53,7 +53,7 @@ def _off_diagonal(run: Run, n: int) -> np.ndarray:
 
 def simulate_mean(s: Any) -> Evidence:
     """The mean overlap at the given layers; its mean over all layers less five standard errors, a lower bound."""
-    require(0 <= min(s.layers) and max(s.layers) <= s.depth, "layers", f"be at most depth = {s.depth}", s.layers)
+    require(min(s.layers) >= 0 and max(s.layers) <= s.depth, "layers", f"be at most depth = {s.depth}", s.layers)
     run = _run(s, s.d, s.seed)
     each = _off_diagonal(run, s.n).mean(axis=-1)
     mean, error = mean_and_error(each)
