@@ -80,7 +80,7 @@ claim(
     full={"records": 151},
     within={
         "constancy": relative(1e-10, "a thousand times the solver tolerance 1e-13; corrections of order u ≤ 1e-10"),
-        "prefactor": relative(1e-6, "at u₁₂ = 2e-8: corrections of the order of the largest u, coordinates good to 1e-13/√u"),
+        "prefactor": relative(1e-6, "at u₁₂ = 2e-8: corrections of order max u, coordinates good to 1e-13/√u"),
     },
     simulate=simulate,
     predict=predict,
