@@ -59,6 +59,7 @@ REFUSED = [
     ("C03", {"layer_times": [0.5, 0.3]}, "`layer_times` must divide tau"),
     ("C04", {"pairs": [[0.3, 1], [0.6, 2]]}, "`pairs` must have the same"),
     ("C06", {"layers": [67]}, "`layers` must be at most depth"),
+    ("C16", {"n": 1}, "`n` must be an integer"),
     ("C13", {"dims": [64]}, "`dims` must hold at least 2"),
 ]
 

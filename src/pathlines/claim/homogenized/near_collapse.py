@@ -16,6 +16,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
 from pathlines.integrate.chain import chain
 from pathlines.limit.homogenized.collapse import layer_collapse_rates, near_collapse_rates
@@ -35,6 +36,7 @@ TYPICAL, MEAN = "mean of log(1−R)", "log of mean(1−R)"
 
 def gaps(model: Model, n: int, d: int, s: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     """(times, 1 - ⟨x_1, x_2⟩ of every run over its first value, run), from n tokens with 1 - ⟨x_i, x_j⟩ = s.gap."""
+    positive_integer("n", n, least=2)
     tick = next(iter(model.clocks.values()))
     every = max(1, round(s.tau / (ROWS * tick)))
     tokens = Sphere(d).simplex(n, 1 - s.gap)
