@@ -30,6 +30,10 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
         ("C04", {"scale": 1.0, "seed": 2}, "holds"),
         ("C03", {"a": 0.3, "sizes": [20, 40], "runs": 4}, "inconclusive"),
         ("C15", {"a": 9.0, "spacing": 0.5}, "inconclusive"),
+        ("C02", {"a": 0.25, "sizes": [40], "runs": 60}, "inconclusive"),  # θ(T) = ½: the remainder is not O(1/n)
+        ("C13", {"scale": 1.0, "n": 60, "runs": 60, "after": 20}, "inconclusive"),
+        ("C04", {"scale": 1.2, "runs": 60}, "inconclusive"),
+        ("C03", {"sizes": [40, 50], "runs": 20}, "inconclusive"),  # 1.0 ± 0.2 says nothing
     ],
 )
 def test_verdict(name, changes, verdict):
@@ -67,6 +71,25 @@ def test_counts_of_the_figures():
 def test_refused(name, changes, message):
     with pytest.raises(ArgumentError, match=message):
         evaluate(CLAIMS[f"gaussian/{name}"], "quick", changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "quantities"),
+    [
+        ("C02", ("coupling", "w1", "w2_start")),
+        ("C04", ("prefactor",)),
+        ("C05", ("weak", "critical", "strong")),
+        ("C13", ("size",)),
+        ("C19", ("above",)),
+        ("C20", ("fractions",)),
+        ("C21", ("no_blow_up",)),
+        ("C26", ("coupling",)),
+    ],
+)
+def test_notices_a_tenth(name, quantities):
+    """A prediction that is off by 12 % is refuted, at a seed that is not the claim's."""
+    checks = {c.quantity: c for c in evaluate(CLAIMS[f"gaussian/{name}"], "quick", {"seed": 77}).checks}
+    assert all(checks[q].notices < 0.12 for q in quantities), [(q, checks[q].notices) for q in quantities]
 
 
 def test_of_the_largest():
