@@ -26,6 +26,7 @@ UNDECIDED = [
     ("CL-29", {"window": [3.0, 5.0]}, "later window"),
     ("ER-01", {"beta": 0.5, "until": 90.0}, "smaller until"),
     ("ER-05a", {"n": 20, "beta": 0.02}, "beta below"),
+    ("ER-09b", {"zooms": 2}, "zooms=4"),
     ("CL-30", {"value": [[1.0, 0.2], [0.1, 0.4]]}, "until="),
     pytest.param("CL-37", {"eigenvalues": [2.0, 1.9, -1.5], "beta": 3.0}, "until=", marks=pytest.mark.slow),
     ("ER-04", {"starts": 1, "seed": 2, "n": 3}, "more starts"),

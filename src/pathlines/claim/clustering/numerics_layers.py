@@ -133,7 +133,12 @@ claim(
 def simulate_boundary(s: Any) -> Evidence:
     """Where a stack of layers puts the phase boundary."""
     times, runs = _layer_times(s)
-    return Evidence({"boundary": times}, curves=(Curve(f"layers, η = {s.step:g}", s.betas, times),), runs=tuple(runs))
+    return Evidence(
+        {"boundary": times},
+        curves=(Curve(f"layers, η = {s.step:g}", s.betas, times),),
+        runs=tuple(runs),
+        undecided={} if np.all(np.isfinite(times)) else {"boundary": "a larger most_layers, or a smaller β"},
+    )
 
 
 def predict_boundary(s: Any) -> Evidence:
