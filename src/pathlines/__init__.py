@@ -57,16 +57,21 @@ if TYPE_CHECKING:
     from pathlines.limit.homogenized.collapse import sensitivities as sensitivities
     from pathlines.limit.homogenized.cubature import sde_expectation as sde_expectation
     from pathlines.limit.homogenized.finite_law import FiniteLawSDE as FiniteLawSDE
+    from pathlines.limit.homogenized.fokker_planck import mode_covariances as mode_covariances
+    from pathlines.limit.homogenized.fokker_planck import mode_rates as mode_rates
     from pathlines.limit.homogenized.gram import gram_flow as gram_flow
     from pathlines.limit.homogenized.gram import gram_layers as gram_layers
     from pathlines.limit.homogenized.logistic import logistic_mass as logistic_mass
     from pathlines.limit.homogenized.low_temperature import pair_kernel as pair_kernel
+    from pathlines.limit.homogenized.noise_covariance import noise_covariance as noise_covariance
     from pathlines.limit.homogenized.overlap_curve import layer_map_curve as layer_map_curve
     from pathlines.limit.homogenized.overlap_curve import overlap_curve as overlap_curve
     from pathlines.limit.homogenized.parameters import Parameters as Parameters
     from pathlines.limit.homogenized.participation import participation as participation
     from pathlines.limit.homogenized.regimes import asymptotic_regime as asymptotic_regime
     from pathlines.limit.homogenized.regimes import regime as regime
+    from pathlines.limit.homogenized.scheme_tree import scheme_expectation as scheme_expectation
+    from pathlines.limit.homogenized.uniform_attention import uniform_attention as uniform_attention
     from pathlines.limit.metastability.caps import certificate as certificate
     from pathlines.limit.metastability.forecast import forecast as forecast
     from pathlines.limit.metastability.growth import dominant_degree as dominant_degree
@@ -160,13 +165,17 @@ _ROOMS = {
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
     "limit.homogenized.cubature": ("sde_expectation",),
     "limit.homogenized.finite_law": ("FiniteLawSDE",),
+    "limit.homogenized.fokker_planck": ("mode_covariances", "mode_rates"),
     "limit.homogenized.gram": ("gram_flow", "gram_layers"),
     "limit.homogenized.logistic": ("logistic_mass",),
     "limit.homogenized.low_temperature": ("pair_kernel",),
+    "limit.homogenized.noise_covariance": ("noise_covariance",),
     "limit.homogenized.overlap_curve": ("layer_map_curve", "overlap_curve"),
     "limit.homogenized.parameters": ("Parameters",),
     "limit.homogenized.participation": ("participation",),
     "limit.homogenized.regimes": ("asymptotic_regime", "regime"),
+    "limit.homogenized.scheme_tree": ("scheme_expectation",),
+    "limit.homogenized.uniform_attention": ("uniform_attention",),
     "limit.metastability.caps": ("certificate",),
     "limit.metastability.forecast": ("forecast",),
     "limit.metastability.growth": ("dominant_degree", "formation_time", "growth_rates", "selection_probabilities"),
