@@ -61,7 +61,7 @@ claim(
     "of maxima of the potential is √(Σk⁴gₖ²e^{2λₖt}/Σk²gₖ²e^{2λₖt}).",
     models=("circle",),
     quick={"betas": [4.0, 25.0], **SIZES},
-    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500, "runs": 600, "noisy": 60},
+    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500, "runs": 400, "noisy": 60},
     within={
         "maxima": standard_errors(5.0, SHARES),
         "rice": absolute(0.1, "5 standard errors of independent starts; the first mergers", errors=5.0),
