@@ -68,6 +68,7 @@ claim(
     },
     simulate=simulate_numbers,
     predict=predict_numbers,
+    blind={"rice": "the first mergers lower the mean by 0.1, 1 % at β = 25 and 81; `maxima` notices 1 %"},
     axes=Axes("β", "clusters", x_scale="log", y_scale="log"),
 )
 
