@@ -139,8 +139,8 @@ claim(
     predict=partial(predict_growth, printed=True),
     expected="refuted",
     corrected_by="homogenized/ER-21b",
-    note="f = e^{ax²} has an infinite expectation as soon as 2av ≥ 1. The paper applies the lemma where derivatives are "
-    "bounded.",
+    note="f = e^{ax²} has an infinite expectation as soon as 2av ≥ 1. The paper applies the lemma to functions with "
+    "bounded derivatives.",
     **_GROWTH,
 )
 
