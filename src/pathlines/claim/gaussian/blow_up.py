@@ -78,7 +78,9 @@ claim(
     quick={"A": A, "covariance": COVARIANCE, "share": 0.9, "rtol": 1e-10},
     within={
         "inverse_time": relative(1e-7, "e^-25 of the time is left where the run stops; 1e3 times rtol accumulated"),
-        "covariance": of_largest(1e-8, "1e3 times the rtol 1e-11 of the flow, magnified by the blow-up"),
+        "covariance": of_largest(
+            2e-7, "1e3 times the rtol 1e-11 of the flow, magnified by 1/(1 - share) up to 20-fold"
+        ),
     },
     simulate=simulate_identity,
     predict=predict_identity,

@@ -72,7 +72,9 @@ def predict_limit(s: Any) -> Evidence:
     grid = np.geomspace(1.0, s.times[-1], 60)
     curves = tuple(Curve(f"{n}, leading order", grid, [far(t, v) for t in grid]) for n, v in speeds.items())
     distances = [far(t, v) for v in speeds.values() for t in s.times]
-    return Evidence({"limit": np.tile(limit.ravel(), 3), "scaled_distance": distances}, curves=curves)
+    early = {"scaled_distance": "times from 100 on, where (ln t)/t is below the tolerance"} if s.times[0] < 100 else {}
+    values = {"limit": np.tile(limit.ravel(), 3), "scaled_distance": distances}
+    return Evidence(values, curves=curves, undecided=early)
 
 
 claim(

@@ -111,6 +111,7 @@ _WITHIN = {
     ),
     "rank": exactly("largest rank of a limit in the plane"),
 }
+_BLIND = {"again": "one cloud in ten turns or is near a border, and may be called otherwise: `fractions` decides"}
 _AXES = Axes("blow-up, exponential, bounded, to zero", "fraction of draws")
 
 claim(
@@ -126,6 +127,7 @@ claim(
     simulate=simulate_table,
     predict=predict_table,
     axes=_AXES,
+    blind=_BLIND,
 )
 
 claim(
@@ -141,7 +143,7 @@ claim(
     simulate=simulate_table,
     predict=predict_table,
     axes=_AXES,
-    blind={"again": "one cloud in ten turns or is near a border, and may be called otherwise: `fractions` decides"},
+    blind=_BLIND,
     note="Convergence is algebraic for d ≥ 3, so that the border between converged and undecided depends on where one "
     "stops: they are counted together.",
 )

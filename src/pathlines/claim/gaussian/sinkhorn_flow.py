@@ -16,6 +16,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE
 from pathlines.claim.tolerance import absolute, at_most, relative
 from pathlines.domain.quadrature import gauss_hermite
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.moments import head, moments
@@ -99,6 +100,8 @@ def _value(mean: np.ndarray, covariance: np.ndarray, s: Any) -> float:
 
 def simulate_energy(s: Any) -> Evidence:
     """F by Sinkhorn iteration along the flow of the closure; its rate by a fourth-order difference."""
+    if not np.allclose(s.A, np.transpose(s.A), rtol=1e-12, atol=0):
+        raise ArgumentError(f"Setting `A` must be symmetric, but is {s.A}.")
     times = s.step * s.eps**2 * np.arange(5)
     model = SinkhornGaussian(s.A, s.A, eps=s.eps)
     start = sigma_points(s.mean, s.covariance)
