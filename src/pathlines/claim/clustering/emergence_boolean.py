@@ -138,8 +138,11 @@ def _cube_starts(s: Any) -> list[np.ndarray]:
 
 
 def _growth(run: Run) -> np.ndarray:
-    """Slopes of ln(−ln b) at the last records at which b = max min(P, 1−P) is neither near ½ nor lost: tends to 1."""
-    b = run["booleanness"].values
+    """Slopes of ln(−ln b) at the last records at which b is neither near ½ nor lost: tends to 1.
+
+    b is the largest weight of a runner-up, not min(P, 1−P): what 1−P is short of rounding depends on the compiler.
+    """
+    b = np.sort(run["attention"].values, axis=-1)[..., -2].max(axis=-1)
     inside = np.nonzero((b > 1e-290) & (b < 1e-3))[0][-3:]
     if len(inside) < 3:
         return np.full(2, np.nan)
