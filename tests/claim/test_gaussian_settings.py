@@ -33,6 +33,8 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
         ("C02", {"a": 0.25, "sizes": [40], "runs": 60}, "inconclusive"),  # θ(T) = ½: the remainder is not O(1/n)
         ("C13", {"scale": 1.0, "n": 60, "runs": 60, "after": 20}, "inconclusive"),
         ("C04", {"scale": 1.2, "runs": 60}, "inconclusive"),
+        ("C19", {"d": 2, "draws": 1500, "seed": 7}, "holds"),  # limits of e^-12 of the start
+        ("C19", {"d": 4, "draws": 1500, "seed": 7}, "holds"),  # ill-conditioned Q, not yet of rank two at s = 10⁸
         ("C03", {"sizes": [40, 50], "runs": 20}, "inconclusive"),  # 1.0 ± 0.2 says nothing
     ],
 )

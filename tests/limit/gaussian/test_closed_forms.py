@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mpmath import mp
+from scipy.integrate import quad
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.gaussian.context import (
@@ -47,6 +48,7 @@ from pathlines.limit.gaussian.softmax import (
     rank_one,
     rank_one_profiles,
     scalar_mean,
+    scaled_eigenvalues,
 )
 
 A = np.array([[0.5, 0.2], [-0.3, 0.4]])
@@ -114,6 +116,25 @@ def test_limit_of_a_line_vs_reference_and_long_time():
     assert np.all(identity_value_limit(-np.eye(2), HALF) == 0)
     with pytest.raises(ArgumentError, match="A \\+ Aᵀ ≤ 0"):
         identity_value_limit(A, HALF)
+
+
+def test_eigenvalues_at_a_scale_free_time():
+    """The time at which |V||A|∫tr Σ dt, by quadrature, is s; late, what vanishes is |V||A|/(2sq²) of the rest."""
+    rng = np.random.default_rng(0)
+    for d, t in ((2, 0.3), (3, 3.0), (5, 40.0)):
+        q, g = rng.standard_normal((d // 2, d)), rng.standard_normal((d, d))
+        pace = np.sqrt(d) * np.linalg.norm(q.T @ q)
+
+        def trace(t, score=-q.T @ q, start=g @ g.T):
+            return np.trace(identity_value_covariance(t, score, start))
+
+        s = pace * quad(trace, 0.0, t, epsabs=0, epsrel=1e-11, limit=200)[0]
+        expected = np.linalg.eigvalsh(identity_value_covariance(t, -q.T @ q, g @ g.T))[::-1]
+        np.testing.assert_allclose(scaled_eigenvalues(s, q[None], g[None])[0], expected, rtol=1e-7)
+    q = np.diag([3.0, 0.1])[:, [0, 0, 1]] * [1.0, 0.0, 1.0]
+    late = scaled_eigenvalues(1e9, q[None], np.eye(3)[None])[0]
+    left = np.sqrt(3) * np.linalg.norm(q.T @ q) / 2e9
+    np.testing.assert_allclose(late[1:] / late[0], [left / 0.01, left / 9.0], rtol=1e-3)
 
 
 def test_scalar_forms_vs_references():

@@ -61,6 +61,31 @@ def identity_value_limit(A: Any, start: Any) -> np.ndarray:
     return kept @ kept.T
 
 
+def scaled_eigenvalues(s: float, queries: Any, factors: Any) -> np.ndarray:
+    """Eigenvalues (count, d) of Σ, largest first, for V = I, K = -Q and Σ_0 = GGᵀ at s = |V||A|∫tr Σ dt.
+
+    With the singular vectors w_k and values q_k of QG, Σ(t) = Σ_k (Gw_k)(Gw_k)ᵀ/(1 + 2q_k²t), and
+    ∫tr Σ dt = Σ_k |Gw_k|² ln(1 + 2q_k²t)/(2q_k²) (|Gw_k|²t where q_k = 0) grows with t, so bisection finds t. Late,
+    what vanishes is of relative size |V||A|/(2sq²), q that singular value of Q. Norms are Frobenius norms.
+    """
+    Q, G = (finite_array(n, m).astype(float) for n, m in (("queries", queries), ("factors", factors)))
+    rows = min(Q.shape[-2:])
+    _, sizes, axes = np.linalg.svd(Q @ G)
+    sent = G @ np.swapaxes(axes, -1, -2)
+    weight, pull = np.sum(sent**2, axis=-2), np.zeros(sent.shape[::2])
+    pull[:, :rows] = 2 * sizes**2
+    pace = np.sqrt(G.shape[-1]) * np.linalg.norm(np.swapaxes(Q, -1, -2) @ Q, axis=(-2, -1))
+    goal = finite_number("s", s, 0.0, open_low=True) / pace
+    low, high = np.full(len(G), -50.0), np.log(goal / np.maximum(weight[:, rows:].sum(axis=1), 1e-300))
+    for _ in range(100):
+        middle = (low + high) / 2
+        t = np.exp(middle)[:, None]
+        passed = np.sum(weight * np.where(pull > 0, np.log1p(pull * t) / np.where(pull > 0, pull, 1.0), t), axis=1)
+        low, high = np.where(passed < goal, middle, low), np.where(passed < goal, high, middle)
+    late = sent / np.sqrt(1 + pull * t)[:, None, :]
+    return np.linalg.svd(late, compute_uv=False) ** 2
+
+
 def commuting_eigenvalues(t: ArrayLike, v: ArrayLike, a: ArrayLike, start: ArrayLike) -> np.ndarray:
     """λ_i(t) = λ_i/(1 - 2v_i a_i λ_i t) for commuting symmetric V, A, Σ_0 (NaN from the blow-up of that eigenvalue)."""
     left = 1 - 2 * np.asarray(v, float) * np.asarray(a, float) * np.asarray(start, float) * np.asarray(t, float)
