@@ -39,6 +39,7 @@ HOLDS = [
 ]
 UNDECIDED = [
     ("C17", {"ns": [64, 128, 256], "reference": 512, "b": 0.0, "layers": 4}, "take smaller `ns`"),
+    ("C25c", {"n": 3, "d": 2, "beta": 2.0, "heads": 1, "pairs": 500, "check_pairs": 500}, "take more pairs"),
     ("C27a", {"ns": [4, 8], "runs": 20, "b": 4.0}, "take larger `ns` or fewer `layers`"),
     ("C27b", {"ns": [16, 32], "layers": 10, "runs": 20}, "v·layers ≥ 1"),
     ("C27c", {"v": 0.1, "runs": 100}, "take v ≤ 0.002"),
@@ -75,6 +76,13 @@ def test_says_what_to_change(name, changes, advice):
     outcome = evaluate(CLAIMS[f"homogenized/{name}"], "quick", changes)
     assert outcome.verdict == "inconclusive"
     assert any(advice in c.reason for c in outcome.checks)
+
+
+def test_a_first_order_error_is_noticed_with_gaussian_values():
+    """The printed drift: what is left at first order is refuted, whatever the second program says."""
+    changes = {"corrector": "paper", "pairs": 1000, "check_pairs": 500}
+    outcome = evaluate(CLAIMS["homogenized/C25c"], "quick", changes)
+    assert {c.quantity: c.verdict for c in outcome.checks}["remaining"] == "refuted"
 
 
 def test_noise_that_is_not_shared_is_noticed(monkeypatch):

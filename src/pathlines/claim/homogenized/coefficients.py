@@ -18,6 +18,21 @@ def leading(eta: Any, y: Any, power: float = 0.0) -> tuple[np.ndarray, np.ndarra
     return _settled(lambda e: np.vander(e, increasing=True), eta, scaled)
 
 
+def first_slope(y: Callable[[float], np.ndarray]) -> np.ndarray:
+    """y'(0) of a function of η with y(0) = 0, from y at η = 1e-3 and 2e-3."""
+    return 2 * y(1e-3) / 1e-3 - y(2e-3) / 2e-3
+
+
+APART = 10
+"""Changes by the largest η left out beyond which a limit is not zero."""
+
+
+def apart(eta: Any, y: Any) -> bool:
+    """Whether y stays away from zero as η → 0 in every entry: then no expansion from a higher power of η is needed."""
+    limit, change = leading(eta, y)
+    return bool(np.all(np.abs(limit) > APART * change))
+
+
 DOMINATED = 0.6
 """Where the rest exceeds this share of the leading term at the largest η, an order cannot be read."""
 

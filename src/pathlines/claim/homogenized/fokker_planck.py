@@ -133,6 +133,7 @@ claim(
     simulate=simulate_noise,
     predict=predict_noise,
     axes=Axes("mode k", ""),
+    note="One layer from one density. A law with a mean (a drift of the density) and d > 2 are not compared.",
 )
 
 
@@ -188,4 +189,5 @@ claim(
     simulate=simulate_forms,
     predict=predict_forms,
     axes=Axes("cells N", "largest difference of modes 1…4", x_scale="log", y_scale="log"),
+    note="Unknown: d > 2, laws with a mean, and the supremum of the error beyond τ = 2.",
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized.coefficients import leading, order_of
+from pathlines.claim.homogenized.coefficients import apart, leading, order_of
 from pathlines.claim.homogenized.finite_heads import (
     OBSERVED,
     Case,
@@ -70,7 +70,7 @@ def simulate(s: Any) -> Evidence:
     for c, gap in _gaps(s, _CORRECTORS).items():
         first, truncated = leading(eta, gap, 1.0)
         values[f"remaining_{c}"], errors[f"remaining_{c}"] = first / whole, truncated / np.abs(whole)
-        if 2 * np.max(errors[f"remaining_{c}"]) > _READABLE:
+        if 2 * np.max(errors[f"remaining_{c}"]) > _READABLE and not apart(eta, gap):
             undecided[f"remaining_{c}"] = unsettled(s)
         curves.append(Curve(f"corrector {c}", eta, np.abs(gap[:, 0])))
         if c == "full":
@@ -96,7 +96,7 @@ def simulate_one_head(s: Any) -> Evidence:
     first, truncated = leading(eta, gap, 1.0)
     order, spread = order_of(eta, gap[:, 2], 1.0)
     undecided = _order_advice(eta, spread)
-    if np.max(2 * truncated / np.abs(first)) > _READABLE:
+    if np.max(2 * truncated / np.abs(first)) > _READABLE and not apart(eta, gap):
         undecided["coefficient"] = unsettled(s)
     return Evidence(
         {"coefficient": first, "order": order},
