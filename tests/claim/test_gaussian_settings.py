@@ -8,6 +8,7 @@ from pathlines.claim.gaussian.reference_set import angle
 from pathlines.claim.gaussian.starts import BOTH
 from pathlines.claim.tolerance import of_largest
 from pathlines.foundation.errors import ArgumentError
+from pathlines.integrate import fate
 from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
 
 
@@ -33,6 +34,10 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
         ("C02", {"a": 0.25, "sizes": [40], "runs": 60}, "inconclusive"),  # θ(T) = ½: the remainder is not O(1/n)
         ("C13", {"scale": 1.0, "n": 60, "runs": 60, "after": 20}, "inconclusive"),
         ("C04", {"scale": 1.2, "runs": 60}, "inconclusive"),
+        ("C18", {"seed": 3, "d": 4, "times": [3.0, 70.0]}, "holds"),
+        ("C18", {"seed": 3, "times": [2.0, 8.0]}, "inconclusive"),  # too early to extrapolate the limit
+        ("C02", {"a": 0.2, "sizes": [100], "seed": 9}, "holds"),  # θ(T) = ⅓ < 1/√6
+        ("C02", {"a": 0.23, "sizes": [100], "seed": 9}, "inconclusive"),  # θ(T) = 0.426
         ("C19", {"d": 2, "draws": 1500, "seed": 7}, "holds"),  # limits of e^-12 of the start
         ("C19", {"d": 4, "draws": 1500, "seed": 7}, "holds"),  # ill-conditioned Q, not yet of rank two at s = 10⁸
         ("C03", {"sizes": [40, 50], "runs": 20}, "inconclusive"),  # 1.0 ± 0.2 says nothing
@@ -92,6 +97,17 @@ def test_notices_a_tenth(name, quantities):
     """A prediction that is off by 12 % is refuted, at a seed that is not the claim's."""
     checks = {c.quantity: c for c in evaluate(CLAIMS[f"gaussian/{name}"], "quick", {"seed": 77}).checks}
     assert all(checks[q].notices < 0.12 for q in quantities), [(q, checks[q].notices) for q in quantities]
+
+
+@pytest.mark.parametrize(("called", "instead"), [("exponential", "algebraic"), ("to-zero", "converged")])
+def test_a_wrong_class_rule_is_noticed(monkeypatch, called, instead):
+    """Other draws by the same program would agree with it; the second program does not."""
+    rule = fate._class
+    monkeypatch.setattr(fate, "_class", lambda *a: (instead, "") if rule(*a)[0] == called else rule(*a))
+    rows = [["iid", 3 if called == "exponential" else 2]]
+    changes = {"rows": rows, "draws": 80, "again": 80, "seed": 21}
+    checks = {c.quantity: c.verdict for c in evaluate(CLAIMS["gaussian/C20"], "quick", changes).checks}
+    assert checks["again"] == "refuted"
 
 
 def test_of_the_largest():

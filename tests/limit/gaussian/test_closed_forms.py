@@ -28,6 +28,7 @@ from pathlines.limit.gaussian.moments import (
     scaled_end,
     softmax_covariances,
 )
+from pathlines.limit.gaussian.opposed import KINDS, opposed_covariance
 from pathlines.limit.gaussian.orthogonal import no_blow_up_ginibre, no_blow_up_query_key, rank_counts
 from pathlines.limit.gaussian.sinkhorn import (
     canonical_correlations,
@@ -135,6 +136,21 @@ def test_eigenvalues_at_a_scale_free_time():
     late = scaled_eigenvalues(1e9, q[None], np.eye(3)[None])[0]
     left = np.sqrt(3) * np.linalg.norm(q.T @ q) / 2e9
     np.testing.assert_allclose(late[1:] / late[0], [left / 0.01, left / 9.0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_opposed_queries_vs_integration_and_limit(kind):
+    """K = -Q with fewer queries than axes, at early and late times; the limit is that of V = I."""
+    rng = np.random.default_rng(3)
+    q, g = rng.standard_normal((2, 4)), rng.standard_normal((4, 4))
+    start, times = g @ g.T / 4 + 0.2 * np.eye(4), [0.2, 1.0, 6.0]
+    one = head(np.eye(4), query=q, key=-q)
+    found = moments(kind, [one], np.zeros(4), start, times, eps=0.7, prefactor=1 / 0.7).covariance
+    for t, expected in zip(times, found, strict=True):
+        np.testing.assert_allclose(opposed_covariance(kind, t, q, start, 0.7), expected, atol=1e-9)
+    limit = opposed_covariance(kind, np.inf, q, start, 0.7)
+    np.testing.assert_allclose(limit, identity_value_limit(-q.T @ q, start), atol=1e-12)
+    assert np.abs(opposed_covariance(kind, 1e6, q, start, 0.7) - limit).max() < 1e-5
 
 
 def test_scalar_forms_vs_references():

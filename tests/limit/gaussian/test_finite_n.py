@@ -49,3 +49,12 @@ def test_line_is_the_plane_of_one_dimension():
 def test_exponent(strength):
     """√(1/θ² + 1/4) - 1/2 beyond θ = 1/√2: extrapolated from n = e^25 and e^50, 1 % for the next order."""
     assert last_slope(strength) == pytest.approx(float(rate_exponent(strength)), rel=0.01)
+
+
+@pytest.mark.parametrize(("strength", "low", "within"), [(0.3, 1e4, 0.02), (0.45, 1e8, 0.055), (0.55, 1e8, 0.055)])
+def test_order_of_the_remainder(strength, low, within):
+    """n · MSE is within O(1/n) of its limit below θ = 1/√6, within n^{-(p-1)} up to 1/√2; logarithms: 1/ln n of it."""
+    order = min(1.0, np.sqrt(strength**-2 + 0.25) - 1.5)
+    sizes = np.array([low, 10 * low])
+    left = error_prefactor([[strength]], [[1.0]], [[1.0]]) - sizes * line_errors(strength, sizes)
+    assert np.log10(left[0] / left[1]) == pytest.approx(order, abs=within)

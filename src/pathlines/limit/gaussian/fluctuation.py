@@ -6,7 +6,9 @@ x_i - x̄_i = n^{-1} Σ_j R_t(i, j), and R solves, along the mean field,
     R'(x, y) = DΓ(x)R(x, y) + V ∫κ(x,z)[I + (z - m(x))(Ax)ᵀ]R(z, y)dμ(z) + V κ(x,y)(y - m(x)),   R_0 = 0,
 
 κ = e^{Ax·y}/Z(x), m(x) = ∫yκdμ, DΓ = V Cov_κ A. Hence n E C_n² → ∬|R(x,y)|²dμdμ, finite while θ < 1/√2 for Gaussian
-laws; the next term is O(1/n) while E e^{3hᵀΣh} is finite over queries, that is for θ < 1/√6, and larger from there on.
+laws. The next term has the third moment E e^{3h·y}/Z³ = e^{3hᵀΣh} over n², h = Ax: averaged over queries it is O(1/n)
+of the first for θ < 1/√6. From there on single tokens of weight one decide, P(e^{h·y} ≥ nZ) at the worst query, and it
+is n^{-(p-1)}, p = √(1/θ² + 1/4) - 1/2. The variance of nC_n² from run to run has the same border, E e^{4θ²y²/(1+2θ²)}.
 In masked attention token i sees i samples; with L = ln(i/j) the same argument gives R(L) = Σ_k R_k L^k/k!,
 R_k' = DΓR_k + K R_{k-1} (K the integral above), R_0' = DΓR_0 + Vκ(y - m), and
 i E|x_i - x̄_i|² → Σ_{kq} binom(k+q, k)⟨R_k, R_q⟩: every prefix passes its error on, as in a Hardy average.

@@ -177,7 +177,8 @@ def scaled_group(heads: Sequence[Head], start: Any, until: float = 1e6) -> tuple
     _, growth, slope = _scaled(heads, start, until)
     if growth >= _FAR:
         return "blow-up", True
-    clear = np.isfinite(slope) and not (0.5 < slope < 0.95 or slope > 1.5) and not (-20 < growth < -8)
+    steady = np.isfinite(slope) and not (0.5 < slope < 0.95 or slope > 1.5) and not (-20 < growth < -8)
+    clear = steady or growth <= -_FAR
     return "to-zero" if growth < -12 else "exponential" if slope > 0.85 else "bounded", bool(clear)
 
 
