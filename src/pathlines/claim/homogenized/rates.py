@@ -29,17 +29,19 @@ def log_slope(x: Any, y: Any, error: Any = None) -> tuple[float, float]:
     return slope, float(np.sqrt(rest @ rest / freedom / spread))
 
 
-def limiting_order(x: Any, y: Any) -> tuple[float, float]:
-    """Order p of errors y = C x^p (1 + c x + …) without noise: ln|y| = p ln x + a + cx by least squares, and |c|·min x.
+def limiting_order(x: Any, y: Any, bends: int = 1) -> tuple[float, float]:
+    """Order p of errors y = C x^p (1 + c x + …) without noise: ln|y| = p ln x + a + cx + … by least squares, with
+    ``bends`` terms cx + …, fewer where the points do not suffice; and the last of them at the smallest step.
 
     The last number is what the next order still bends the slope by at the smallest step. Two points give their slope.
     """
     steps, heights = np.asarray(x, float), np.log(np.abs(np.asarray(y, float)))
     if len(steps) < 3:
         return log_slope(x, y)
-    columns = np.stack([np.log(steps), np.ones_like(steps), steps], axis=1)
-    (order, _, bend), *_ = np.linalg.lstsq(columns, heights, rcond=None)
-    return float(order), float(abs(bend) * steps.min())
+    powers = np.arange(min(bends, len(steps) - 2) + 1)
+    columns = np.column_stack([np.log(steps), steps[:, None] ** powers])
+    fit, *_ = np.linalg.lstsq(columns, heights, rcond=None)
+    return float(fit[0]), float(abs(fit[-1]) * steps.min() ** powers[-1])
 
 
 def unreadable(quantity: str, steps: Any, until: float) -> dict[str, str]:
