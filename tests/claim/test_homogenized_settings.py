@@ -6,6 +6,7 @@ import pytest
 
 from pathlines.claim import CLAIMS, evaluate
 from pathlines.claim.homogenized import direct
+from pathlines.claim.homogenized.conformal_noise import cross_ratio_change
 from pathlines.claim.homogenized.rates import limiting_order
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.coupling import coupled_chains
@@ -112,6 +113,24 @@ def test_order_beyond_the_next_term():
     steps = np.array([0.1, 0.05, 0.025])
     assert limiting_order(steps, steps**2 * np.exp(-3 * steps))[0] == pytest.approx(2, abs=1e-12)
     assert limiting_order(steps[:2], steps[:2] ** 2)[0] == pytest.approx(2, abs=1e-12)
+    more = np.array([0.4, 0.3, 0.2, 0.15, 0.1])
+    order, bend = limiting_order(more, more * np.exp(more - 2 * more**2 + 3 * more**3), bends=3)
+    assert (order, bend) == (pytest.approx(1, abs=1e-10), pytest.approx(3e-3, rel=1e-8))
+
+
+def test_change_of_cross_ratios_is_what_no_conformal_map_explains():
+    """Against least squares over a_i + a_j; a conformal change of u = 1 - K leaves nothing."""
+    n, rng = 6, np.random.default_rng(1)
+    i, j = np.triu_indices(n, 1)
+    u, change = rng.uniform(0.5, 1.5, len(i)), rng.normal(0, 0.1, len(i))
+    overlaps = np.broadcast_to(np.eye(n), (3, n, n)).copy()
+    factors = rng.uniform(-0.1, 0.1, n)
+    for k, moved in enumerate((u, u * np.exp(change), u * np.exp(factors[i] + factors[j]))):
+        overlaps[k, i, j] = overlaps[k, j, i] = 1 - moved
+    design = np.eye(n)[i] + np.eye(n)[j]
+    rest = change - design @ np.linalg.lstsq(design, change, rcond=None)[0]
+    assert cross_ratio_change(overlaps[0], overlaps[1]) == pytest.approx(rest @ rest / (n * (n - 3) / 2), rel=1e-12)
+    assert cross_ratio_change(overlaps[0], overlaps[2]) == pytest.approx(0, abs=1e-28)
 
 
 def test_wide_layers_are_the_limit_of_drawn_ones():

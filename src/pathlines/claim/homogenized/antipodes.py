@@ -122,7 +122,7 @@ claim(
     "With query-keys drawn afresh in every layer (p = ∞) two tokens never end antipodal for d ≥ 4, whatever the logit "
     "scale: E(1−R)/2 goes to zero as their diffusion says; for d = 3 they do with positive probability.",
     models=("random", "random-score-pair"),
-    quick={"cases": [[8, 4.0], [3, 2.0]], "starts": [0.0, -0.9], "v": 0.02, "tau": 10.0, "runs": 2000, "seed": 20},
+    quick={"cases": [[8, 4.0], [3, 2.0]], "starts": [0.0, -0.9], "v": 0.025, "tau": 8.0, "runs": 3500, "seed": 20},
     full={"v": 0.01, "tau": 20.0, "runs": 20000},
     within={
         "antipodal": standard_errors(
