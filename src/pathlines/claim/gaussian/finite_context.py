@@ -25,7 +25,7 @@ from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate.coupling import Coupling, synchronous_coupling
 from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
-from pathlines.limit.gaussian.fluctuation import TAME, coupling_size, line_distance, response
+from pathlines.limit.gaussian.fluctuation import HALVED, coupling_size, line_distance, response
 from pathlines.limit.gaussian.markers import gaussian_grid, legendre_nodes
 from pathlines.model import SelfAttention
 from pathlines.observable.distances import line_to_gaussian
@@ -124,12 +124,12 @@ def predict_line(s: Any) -> Evidence:
     start = [np.sqrt(s.variance) * _start_distance(n) for n in s.sizes]
     curves = [Curve(f"n → ∞, {k}", s.sizes, x) for k, x in values.items() if x is not None]
     curves.append(Curve("order statistics, W₂(0)", s.sizes, start))
-    advice = f"θ reaches {strength:.2g}: below 1/√6 the remainder would be O(1/n), with a smaller a or until"
+    advice = f"θ reaches {strength:.2g}: below 1/√12 half the tokens would show the remainder; a smaller a or until"
     return Evidence(
         {**values, "w2_start": start},
         curves=tuple(curves),
         source="linear response of the mean field; order statistics",
-        undecided={} if strength < TAME else dict.fromkeys(values, advice),
+        undecided={} if strength < HALVED else dict.fromkeys(values, advice),
     )
 
 

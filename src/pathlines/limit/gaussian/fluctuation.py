@@ -31,6 +31,8 @@ from pathlines.limit.runge_kutta import rk4_step
 SOURCES = (UNIFIED,)
 TAME = 1 / np.sqrt(6)
 """θ below which √n C_n of Gaussian tokens is within O(1/n) of its limit."""
+HALVED = 1 / np.sqrt(12)
+"""θ below which half the tokens show that remainder: the term after it has the fourth moment, e^{6hᵀΣh}."""
 
 
 class Response(NamedTuple):
