@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE, QUANTITATIVE
 from pathlines.limit.arguments import real_array, whole_array
 
 SOURCES = (PERSPECTIVE, QUANTITATIVE)
 _SERIES_LIMIT = 100.0
+LARGEST = 700.0
+"""β up to which e^β is a number."""
 
 
 def _scaled_series(half: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -77,16 +80,22 @@ def sphere_mean(d: ArrayLike, beta: ArrayLike) -> np.ndarray:
 
 def energy_minimum(d: ArrayLike, beta: ArrayLike) -> np.ndarray:
     """E_min = M_d(β)/(2β), the energy of the uniform measure; at β = 0, where E = ½|x̄|², it is 0."""
-    b = real_array("beta", beta, 0.0)
+    b = _finite_energy(beta)
     with np.errstate(divide="ignore"):
         return np.where(b > 0, sphere_mean(d, b) / np.where(b > 0, 2 * b, 1.0), 0.0)[()]
 
 
 def energy_maximum(beta: ArrayLike) -> np.ndarray:
     """E_max = e^β/(2β), the energy of one cluster; at β = 0, where E = ½|x̄|², it is ½."""
+    b = _finite_energy(beta)
+    return np.where(b > 0, np.exp(b) / np.where(b > 0, 2 * b, 1.0), 0.5)[()]
+
+
+def _finite_energy(beta: ArrayLike) -> np.ndarray:
     b = real_array("beta", beta, 0.0)
-    with np.errstate(over="ignore"):
-        return np.where(b > 0, np.exp(b) / np.where(b > 0, 2 * b, 1.0), 0.5)[()]
+    advice = "beyond which e^β overflows (ratios of energies do not: `energy_fraction`, `log_sphere_mean`)"
+    require(bool(np.all(b <= LARGEST)), "beta", f"be at most {LARGEST:g}, {advice}", beta)
+    return b
 
 
 def _ratio(d: ArrayLike, beta: np.ndarray) -> np.ndarray:

@@ -52,7 +52,8 @@ def deficit_at(s: np.ndarray, n: float) -> np.ndarray:
 def slowness(s: np.ndarray, table: SimplexTable, d: float = math.inf) -> np.ndarray:
     """dτ/ds at progress s; 1 for b = 0 and d = ∞, negative where finite d turns the drift around."""
     growth = (1 + (table.n - 1) * np.exp(-s)) * table.closing_rate(deficit_at(s, table.n), d)
-    return 1 / growth
+    with np.errstate(divide="ignore"):  # a curve that stands still takes for ever
+        return 1 / growth
 
 
 class Passage:

@@ -113,7 +113,10 @@ def regime(
     epsilon = finite_number("epsilon", epsilon, 0.0, open_low=True)
     bound = finite_number("bound", bound, epsilon)
     x = {"ηL": eta * depth, "αηL": alpha * eta * depth, "η²L": eta**2 * depth, "η³L": eta**3 * depth}
-    ok = {f"{name} small": value <= epsilon for name, value in x.items()} | {"αηL bounded": x["αηL"] <= bound}
+    within = lambda value, limit: value <= limit * (1 + _SAME)  # noqa: E731  products of round numbers are not round
+    ok = {f"{name} small": within(value, epsilon) for name, value in x.items()} | {
+        "αηL bounded": within(x["αηL"], bound)
+    }
     if centred:
         return _centred_regime(x, ok, alpha * eta, epsilon)
     label = _smallest_model(ok)

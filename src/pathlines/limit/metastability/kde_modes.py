@@ -15,6 +15,7 @@ from scipy import integrate, special
 
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import KDE_MODES
+from pathlines.limit.arguments import real_array
 
 SOURCES = (KDE_MODES,)
 
@@ -142,8 +143,9 @@ def leading_constant(exponent: float) -> float:
 
 
 def two_sample_modes(beta: ArrayLike) -> np.ndarray:
-    """n = 2 exactly: two modes if and only if |X_1 - X_2| > 2h, so 1 + erfc(β^{-1/2})."""
-    return 1 + special.erfc(1 / np.sqrt(np.asarray(beta, float)))
+    """n = 2 exactly: two modes if and only if |X_1 - X_2| > 2h, so 1 + erfc(β^{-1/2}); one at β = 0."""
+    with np.errstate(divide="ignore"):
+        return 1 + special.erfc(1 / np.sqrt(real_array("beta", beta, 0.0)))
 
 
 def circle_modes_expected(beta: float) -> float:

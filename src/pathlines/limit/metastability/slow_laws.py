@@ -46,9 +46,11 @@ def log_antipodal_rate(beta: float, kind: str = "usa", masses: tuple[float, floa
 def polygon_rates(k: int, beta: float, kind: str = "sa") -> np.ndarray:
     """Growth rates σ_0..σ_{k-1} of a regular k-gon of equal clusters, of the scaled kernel, at any β.
 
-    σ_l^{USA} = σ_l^{SA} · (1/k) Σ_r e^{β(cos(2πr/k)-1)}.
+    σ_l^{USA} = σ_l^{SA} · (1/k) Σ_r e^{β(cos(2πr/k)-1)}. Rates below the smallest number are an error, not zero.
     """
     rates = polygon_growth_rates(k, beta, "sa")
+    lost = k > 1 and beta > 0 and not np.any(rates)
+    require(not lost, "beta", f"be small enough for rates of order e^(-β(1 - cos 2π/{k})) not to underflow", beta)
     if one_of("kind", kind, KINDS) == "sa":
         return rates
     return rates * float(np.mean(np.exp(-2 * beta * np.sin(np.pi * np.arange(k) / k) ** 2)))
