@@ -34,9 +34,13 @@ def power_table(outcomes: list[Outcome], size: str) -> Table:
     bounds = len(rows) - len(sized)
     heard = sum(bool(r.objection) for r in rows)
     short = short_of(rows, size)
+    tried = any(o.objections is not None for o in outcomes)
+    mistakes = (
+        f"{heard} notice a mistake put into the computation" if tried else "none was tried (that is done at quick size)"
+    )
     words = (
         f"{len(sized) - len(short)} of {len(sized)} two-sided numbers notice an error of {GOALS[size]:.0%} at {size} "
-        f"size or say why not. Of {bounds} bounds and zeros {heard} notice a mistake put into the computation."
+        f"size or say why not. Of {bounds} bounds and zeros {mistakes}."
     )
     header = ("claim", "number", "kind", "notices", "why not")
     return Table("What claims would notice", words, [_weak(r) for r in short], header, [_power_row(r) for r in rows])

@@ -136,6 +136,7 @@ claim(
     },
     full={
         "cases": [["post", 0.4, 1.0], ["pre", 0.4, 1.0], ["post", 1.0, 1.0], ["pre", 1.0, 3.0]],
+        "d": 384,
         "runs": 64,
     },
     within={"cosine": _COSINE},
