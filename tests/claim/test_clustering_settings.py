@@ -36,6 +36,7 @@ UNDECIDED = [
     ("OP-01", {"until": 4.0}, "until"),
 ]
 REFUSED = [
+    ("CL-06", {"sizes": [1, 3]}, "at least 2"),
     ("OP-01", {"outer": [1.0, -1.0]}, "positive"),
     ("CL-15", {"random_scores": 1}, "USA"),
     ("CL-36", {"mu": [1.5]}, "between"),

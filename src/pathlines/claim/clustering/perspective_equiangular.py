@@ -14,6 +14,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.integrate import flow
 from pathlines.limit.equiangular import deficit_at, phase_curve, time_to_deficit
@@ -96,6 +97,7 @@ claim(
 
 def _grid(s: Any) -> list[tuple[str, int, float, float, float]]:
     """(kind, n, β, ρ0, δ) with ρ0 given as a share of the way from the simplex -1/(n-1) to one."""
+    require(min(s.sizes) >= 2, "sizes", "be at least 2 (one token has no overlap)", s.sizes)
     starts = {n: [-1 / (n - 1) + share * n / (n - 1) for share in s.shares] for n in s.sizes}
     return [(k, n, b, r, y) for k, n, b in _cases(s) for r in starts[n] for y in s.deficits if y < 1 - r]
 
