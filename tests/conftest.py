@@ -9,7 +9,7 @@ import matplotlib as mpl
 import pytest
 
 import pathlines  # noqa: F401  before anything is compiled
-from pathlines.foundation.programs import forget_programs_when_crowded
+from pathlines.foundation.programs import make_room_for_programs
 
 jax.config.update("jax_enable_x64", True)
 mpl.use("agg")
@@ -44,4 +44,4 @@ def results_folder(tmp_path, monkeypatch):
 def room_for_programs():
     """Thousands of tests in one process compile more programs than it may map into memory."""
     yield
-    forget_programs_when_crowded()
+    make_room_for_programs()

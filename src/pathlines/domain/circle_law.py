@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.module import Module
+from pathlines.foundation.programs import make_room_for_programs
 
 QUIET_MODES = 24
 """Modes of a quiet start when nothing else is asked for: enough for β up to about 25."""
@@ -133,6 +134,7 @@ def quiet_start(tokens: float, n: int, key: PRNGKeyArray, modes: int = QUIET_MOD
     Its low modes fluctuate as those of N tokens (arXiv:2410.23228 has N = 2·10⁴) and there is no other noise, so that
     N = 10¹² costs as much as n = 500. White noise of size s on G grid points is N = G/(2πs)², see ``effective_tokens``.
     """
+    make_room_for_programs()
     return QuietTokens(QuietMoments(tokens, modes), positive_integer("n", n, 2))(key)
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 
 
 class Euclidean(Domain):
@@ -43,6 +44,7 @@ class Euclidean(Domain):
         self, key: PRNGKeyArray, n: int, low: float = -1.0, high: float = 1.0, dtype: DTypeLike = "float64"
     ) -> Float[Array, "n d"]:
         """n i.i.d. uniform points of [low, high]^d."""
+        make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         low, high = finite_number("low", low), finite_number("high", high)
         require(low < high, "high", f"be above low = {low:g}", high)
@@ -52,6 +54,7 @@ class Euclidean(Domain):
         self, key: PRNGKeyArray, n: int, scale: float = 1.0, dtype: DTypeLike = "float64"
     ) -> Float[Array, "n d"]:
         """n i.i.d. points of N(0, scale² I)."""
+        make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         return finite_number("scale", scale, low=0.0) * jax.random.normal(key, (n, self.dim), wanted)
 

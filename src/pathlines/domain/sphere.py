@@ -15,6 +15,7 @@ from pathlines.domain.chi import bartlett
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 
 
 def _inner(x: Float[Array, "*n d"], y: Float[Array, "*n d"]) -> Float[Array, "*n 1"]:
@@ -66,6 +67,7 @@ class Sphere(Domain):
 
     def normalise(self, tokens: Any, dtype: DTypeLike | None = None) -> Float[Array, "*n d"]:
         """Divide each row by its length; a zero row is an error."""
+        make_room_for_programs()
         array = checked_tokens(tokens, self.dim)
         lengths = np.linalg.norm(array, axis=-1)
         require(bool((lengths > 0).all()), "tokens", "have no zero row", array)
@@ -73,6 +75,7 @@ class Sphere(Domain):
 
     def uniform(self, key: PRNGKeyArray, n: int, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
         """n i.i.d. uniform points (normalised Gaussians)."""
+        make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         return self.retract(jax.random.normal(key, (n, self.dim), wanted))
 
@@ -82,6 +85,7 @@ class Sphere(Domain):
         Row-normalised Bartlett factor: lower triangular, strict part N(0, 1), diagonal sqrt(chi²_{d-i}), i = 0..n-1.
         Exact in law for everything that is invariant under rotations, at a cost independent of d.
         """
+        make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         require(n <= self.dim, "n", f"be at most d = {self.dim} for a span factor", n)
         return self.retract(bartlett(key, n, self.dim, dtype=wanted))
@@ -105,6 +109,7 @@ class Sphere(Domain):
 
     def simplex(self, n: int, overlap: float = 0.0, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
         """n points with one common inner product: <x_i, x_j> = overlap for i ≠ j (needs -1/(n-1) ≤ overlap < 1)."""
+        make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         low = -1.0 / (n - 1) if n > 1 else -np.inf
         rho = finite_number("overlap", overlap, low=low - 1e-15)

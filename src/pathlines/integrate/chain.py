@@ -18,6 +18,7 @@ from pathlines.domain.draws import folded
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
 from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.flow import Recorded, cast
 from pathlines.integrate.forms import Form
 from pathlines.integrate.lanes import LANE_WORK, in_chunks
@@ -88,6 +89,7 @@ def chain(
     promise, and the certificate says in which layer that happened first.
     """
     began = clock.perf_counter()
+    make_room_for_programs()
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")

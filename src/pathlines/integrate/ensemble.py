@@ -15,6 +15,7 @@ import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.forms import Form
 from pathlines.integrate.lanes import Lanes, in_chunks, lane_count, one_run, shared_settings
@@ -52,6 +53,7 @@ def ensemble(
     function or a frozen dataclass as ``law``: a new lambda each time compiles each time.
     """
     began = clock.perf_counter()
+    make_room_for_programs()
     runs, grid = positive_integer("runs", runs), time_grid(until, times)
     chosen = checked_observables(record) or (positions,)
     name, values = _parameter(model, over)

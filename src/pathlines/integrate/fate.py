@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number
 from pathlines.foundation.module import overridden
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
 from pathlines.integrate.lanes import in_turns
@@ -89,6 +90,7 @@ def fates(
     """
     if jnp.result_type(float) != np.float64:
         raise PrecisionError("Fates need 64-bit numbers: call pathlines.enable_float64() once at the start.")
+    make_room_for_programs()
     listed, starts = _checked(models, factors)
     last = finite_number("until", until, 1.0, LONGEST)
     rtol = finite_number("rtol", rtol, 1e-13, 0.1)

@@ -24,6 +24,7 @@ from pathlines.foundation.errors import (
     require,
 )
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
@@ -75,6 +76,7 @@ def flow(
     Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
     """
     began = clock.perf_counter()
+    make_room_for_programs()
     tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
     chosen, summed = checked_observables(record) or (positions,), checked_observables(accumulate)
     scheme = chosen_method(method, step, model)

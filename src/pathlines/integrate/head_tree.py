@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.model.random_transformer import RandomTransformer, moved
 from pathlines.weights.heads import Heads
 from pathlines.weights.shares import head_shares
@@ -39,6 +40,7 @@ def expectation_over_heads(
     not grow with the number of leaves. n = 4, d = 3, m = 2: 0.3 s for 2^16 leaves, 3 s for 2^20, one core.
     (Homogenized Transformers, arXiv:2604.01978: the chain; expectations by enumeration: derived.)
     """
+    make_room_for_programs()
     atoms = model.law.atoms
     if atoms is None:
         raise ArgumentError(

@@ -18,6 +18,7 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, positive_integer
 from pathlines.foundation.module import Module
+from pathlines.foundation.programs import times_forgotten
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Controls, Program, advance, fresh_carry
 from pathlines.integrate.flow import chosen_method
@@ -93,8 +94,8 @@ def lane_count(n: int, d: int) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _first_call(program: Hashable, size: int) -> tuple[threading.Lock, threading.Event]:
-    """For each program of this process, who may call it first and whether that has happened."""
+def _first_call(program: Hashable, size: int, forgotten: int) -> tuple[threading.Lock, threading.Event]:
+    """For each program, who may call it first and whether that has happened since all were forgotten."""
     return threading.Lock(), threading.Event()
 
 
@@ -115,7 +116,7 @@ def in_chunks(
     size = lanes * min(groups, -(-count // (lanes * cores)))
     columns: list[np.ndarray] = []
     failed = 0
-    begin, begun = _first_call(jax.tree.structure(program), size)
+    begin, begun = _first_call(jax.tree.structure(program), size, times_forgotten())
 
     def started(indices: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
         if begun.is_set():

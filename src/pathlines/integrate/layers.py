@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
@@ -28,6 +29,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     another equation than SA (arXiv:2312.10794 writes the two as one).
     """
     began = clock.perf_counter()
+    make_room_for_programs()
     tokens = admitted_tokens(model, tokens)
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:

@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.lanes import Lanes, in_chunks, lane_count, one_run, shared_settings
 from pathlines.integrate.observe import checked_observables, positions
@@ -36,6 +37,7 @@ def side_by_side(
     The models differ in numbers only (weights of a sample, one β each): same class, same static fields, same array
     shapes. Records have dims run, time, … . One compilation; groups of runs on all cores.
     """
+    make_room_for_programs()
     grid, chosen = time_grid(None, times), checked_observables(record) or (positions,)
     if len(models) == 0 or len(models) != len(tokens):
         raise ArgumentError(f"Argument `tokens` must hold one start a model ({len(models)}), but holds {len(tokens)}.")

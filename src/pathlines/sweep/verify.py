@@ -15,7 +15,7 @@ from pathlines.claim.mistakes import objections
 from pathlines.foundation.errors import ArgumentError, StoreError
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
-from pathlines.foundation.programs import forget_programs_when_crowded
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store, bytes_dataset, dataset_bytes
@@ -122,7 +122,7 @@ def _attempt(job: Job) -> tuple[bytes, str, str]:
     except Exception as error:
         return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
     finally:
-        forget_programs_when_crowded()
+        make_room_for_programs()
     return msgspec.msgpack.encode(outcome), "", ""
 
 
