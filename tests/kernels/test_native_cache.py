@@ -49,6 +49,34 @@ def test_a_library_planted_under_the_name_is_not_loaded(cache):
     assert build._compiled().read_bytes() != b"planted"
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("suffix", [".so", ".sha256"])
+def test_a_file_of_another_user_is_not_loaded(cache, suffix):
+    path = build._compiled()
+    os.chown(path.with_suffix(suffix), 12345, -1)
+    assert not build._whole(path)
+    assert build._compiled().stat().st_uid == os.geteuid()
+
+
+def test_a_digest_that_is_no_text_is_no_digest(cache):
+    path = build._compiled()
+    path.with_suffix(".sha256").write_bytes(b"\xff" * 64)
+    assert seven(build._compiled()) == 7
+
+
+def test_what_killed_compilations_left_is_removed(cache):
+    path = build._compiled()
+    ours, others = cache / f"{path.stem}-left", cache / "kernels-0123456789abcdef-at-work"
+    for folder in (ours, others):
+        folder.mkdir()
+        (folder / "attend.o").write_bytes(b"half")
+    path.unlink()
+    assert seven(build._compiled()) == 7
+    assert not ours.exists()
+    assert others.exists()
+    assert {f.name for f in cache.iterdir()} == {f"{path.stem}{s}" for s in (".so", ".sha256", ".lock")} | {others.name}
+
+
 def test_a_folder_that_others_can_write_to_is_refused(cache):
     cache.mkdir(parents=True)
     cache.chmod(0o777)

@@ -19,7 +19,7 @@ from pathlines.sweep.bench.fields import Tokens, dense_rows, keops_field, numpy_
 from pathlines.sweep.bench.goals import Goal, goals
 from pathlines.sweep.bench.machine import Machine, copy_rate, exponential_rates, gemm_rate
 from pathlines.sweep.bench.measure import Result, Timing, interleaved, measure
-from pathlines.sweep.bench.memory import Memory, one_drift
+from pathlines.sweep.bench.memory import Memory, _in_a_process, one_drift
 from pathlines.sweep.bench.quiet import warning
 from pathlines.sweep.bench.solve import solve_error
 from pathlines.sweep.bench.spectral import in_series
@@ -309,3 +309,15 @@ def test_keops_computes_the_same(monkeypatch):
     monkeypatch.setitem(sys.modules, "pykeops.numpy", stand_in)
     p = tokens(9, 3, "float64")
     assert drift_error(p, keops_field(p)(p.x)) < 1e-14
+
+
+def test_measuring_memory_imports_nothing_from_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "resource.py").write_text("raise SystemExit('planted')")
+    monkeypatch.chdir(tmp_path)
+    assert _in_a_process("native", 50, 3, 50, "float64").peak > 0
+
+
+@pytest.mark.skipif(native_library() is None, reason="no C++ compiler here")
+def test_the_compiler_may_have_several_words(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "env LC_ALL=C g++")
+    assert machines._probe(tmp_path).cache_float64

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +20,13 @@ def double(item):
     return os.getpid() if item == "who" else 2 * item
 
 
+def sleep_long(folder):
+    (Path(folder) / str(os.getpid())).touch()
+    time.sleep(600)
+
+
 def first_folder(_):
-    return sys.path[0], "PYTHONSAFEPATH" in os.environ
+    return sys.path[0], sys.flags.safe_path
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +52,34 @@ def test_a_group_is_done_by_one_worker_in_order():
     assert max(pids.count(p) for p in set(pids)) >= 3
 
 
-def test_nothing_is_imported_from_the_current_folder(tmp_path, monkeypatch):
+def test_workers_do_not_outlive_a_killed_parent(tmp_path):
+    """The parent is a process that spreads an endless item and is killed once that is begun."""
+    code = f"import test_workers as t; list(t.spread(t.sleep_long, [[{str(tmp_path)!r}]], 1))"
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ["PYTHONPATH"]])
+    parent = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path})
+    wait_for(lambda: list(tmp_path.iterdir()))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not any(running(int(f.name)) for f in tmp_path.iterdir()))
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def running(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("said", [None, ""])
+def test_nothing_is_imported_from_the_current_folder(tmp_path, monkeypatch, said):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    if said is not None:
+        monkeypatch.setenv("PYTHONSAFEPATH", said)
     (tmp_path / "struct.py").write_text("raise SystemExit('planted')")
     monkeypatch.chdir(tmp_path)
     ((_, (folder, safe)),) = spread(first_folder, [["x"]], 1)

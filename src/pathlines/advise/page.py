@@ -13,6 +13,7 @@ from pathlines.advise.figure import advice_figure
 from pathlines.advise.simulate import Simulated
 from pathlines.architecture import Reading
 from pathlines.draw.claim_figure import inline_svg
+from pathlines.foundation.files import write_whole
 from pathlines.integrate.run import provenance
 
 
@@ -39,5 +40,5 @@ def write_page(path: Path, reading: Reading, advice: Advice, simulated: Simulate
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         versions=provenance(),
     )
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
     return path

@@ -56,10 +56,11 @@ def bench(
 def _write(report: Any, json: Path | None, figure: Path | None, page: Path | None) -> None:
     import msgspec
 
+    from pathlines.foundation.files import write_whole
     from pathlines.sweep.bench import page as as_page
 
     if json is not None:
-        json.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+        write_whole(json, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     if figure is not None:
         from pathlines.draw import save_figure
         from pathlines.draw.bench_figure import bench_figure
@@ -68,7 +69,7 @@ def _write(report: Any, json: Path | None, figure: Path | None, page: Path | Non
     if page is not None:
         inside = figure is not None and figure.resolve().is_relative_to(page.resolve().parent)
         picture = figure.resolve().relative_to(page.resolve().parent).as_posix() if inside and figure else ""
-        page.write_text(as_page(report, picture))
+        write_whole(page, as_page(report, picture).encode())
     for path in (json, figure, page):
         if path is not None:
             typer.echo(f"written: {path.resolve()}")

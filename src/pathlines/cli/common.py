@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any, NoReturn
@@ -76,14 +77,14 @@ def writable(path: Path) -> Path:
     """The path, after checking that a file can be written there."""
     from pathlines.foundation.errors import ArgumentError
 
-    if path.is_dir():
-        raise ArgumentError(f"{path} is a folder; name a file in it.")
     try:
+        if path.is_dir():
+            raise ArgumentError(f"{path} is a folder; name a file in it.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab"):
-            pass
+        if path.exists():
+            path.open("ab").close()
+        else:  # nothing is left under the name if the process is killed here
+            tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise ArgumentError(f"The file {path} cannot be written ({error.strerror}).") from error
-    if path.stat().st_size == 0:
-        path.unlink()
     return path

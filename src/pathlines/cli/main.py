@@ -22,7 +22,7 @@ app = typer.Typer(
         "Start with `pathlines verify` (every claim of every paper, at quick size, with a report), `pathlines list` "
         "(what there is), `pathlines show NAME` (one model, claim, observable or figure) and `pathlines run --help`."
         "\n\nExit codes: 0 done, 1 another verdict or outcome than expected, 2 bad input, 70 a bug, "
-        "74 a result could not be stored, 130 interrupted."
+        "74 a file could not be written or read, 130 interrupted."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -88,5 +88,7 @@ def main() -> None:
             sys.exit(error.exit_code)
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno is not None:
+            fail(f"{error.filename or 'The output'} cannot be written or read ({error.strerror}).", code=74)
         fail(f"{type(error).__name__}: {error} (this is a bug; `pathlines --debug …` shows where)", code=70)
     sys.exit(code or 0)

@@ -78,9 +78,14 @@ def run(
             _print_json(result, how)
         else:
             _print_text(result, how)
-        _write(result, out, plot, quiet=as_json)
+        shown.append(result)
 
-    result, _ = execute(request, fresh=fresh, show=show)
+    shown: list[Any] = []
+    try:
+        result, _ = execute(request, fresh=fresh, show=show)
+    finally:  # a store that is full keeps nobody from writing elsewhere, nor the other way round
+        for result in shown:
+            _write(result, out, plot, quiet=as_json)
     if result.outcome != "completed":
         raise typer.Exit(1)
 
@@ -122,7 +127,7 @@ def _write(result: Any, out: Path | None, plot: Path | None, quiet: bool) -> Non
     if out is not None:
         from pathlines.store import save_run
 
-        save_run(result, out)
+        out = save_run(result, out)
     if plot is not None:
         from pathlines.draw import plot as draw
         from pathlines.draw import save_figure

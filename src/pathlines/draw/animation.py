@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import Picture
 from pathlines.draw.style import house_style
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.files import whole_file, write_whole
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
 from pathlines.foundation.registry import Registry
@@ -75,20 +78,33 @@ def write_reel(reel: Reel, path: Path, rate: float = 15.0, dpi: int = 100) -> No
     rate, dpi = finite_number("rate", rate, 0.0, 100.0, open_low=True), positive_integer("dpi", dpi, 20)
     FigureCanvasAgg(reel.figure)
     # Frames of a film have one size, so nothing is cut to its content.
-    with house_style(), mpl.rc_context({"savefig.bbox": None}), Progress("frames", reel.frames) as bar:
-        grab, finish = _frames_into(path, reel.figure, rate, dpi)
+    with (
+        house_style(),
+        mpl.rc_context({"savefig.bbox": None}),
+        Progress("frames", reel.frames) as bar,
+        _frames_into(path, reel.figure, rate, dpi) as grab,
+    ):
         for k in range(reel.frames):
             reel.show(k)
             grab(k)
             bar.update(k + 1)
-        finish()
 
 
-def _frames_into(path: Path, figure: Figure, rate: float, dpi: int) -> tuple[Callable[[int], None], Callable[[], None]]:
-    """(what to do with frame k, what to do at the end)."""
+@contextmanager
+def _frames_into(path: Path, figure: Figure, rate: float, dpi: int) -> Iterator[Callable[[int], Any]]:
+    """What to do with frame k; the film is there when all frames are."""
     if path.suffix:
         writer = (PillowWriter if path.suffix == ".gif" else FFMpegWriter)(fps=rate)
-        writer.setup(figure, str(path), dpi)
-        return (lambda k: writer.grab_frame()), writer.finish
-    path.mkdir(parents=True, exist_ok=True)
-    return (lambda k: figure.savefig(path / f"frame-{k:04d}.png", dpi=dpi)), (lambda: None)
+        with whole_file(path) as unfinished:
+            writer.setup(figure, str(unfinished), dpi)
+            yield lambda k: writer.grab_frame()
+            writer.finish()
+    else:
+        path.mkdir(parents=True, exist_ok=True)
+        yield lambda k: write_whole(path / f"frame-{k:04d}.png", _frame(figure, dpi))
+
+
+def _frame(figure: Figure, dpi: int) -> bytes:
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi)
+    return drawn.getvalue()

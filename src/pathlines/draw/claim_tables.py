@@ -8,6 +8,7 @@ import msgspec
 
 from pathlines.claim import Outcome
 from pathlines.claim.summary import GOALS, Noticed, OverSeeds, noticed, over_seeds, short_of
+from pathlines.foundation.files import write_whole
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -24,7 +25,7 @@ class Table(msgspec.Struct, frozen=True):
         line = lambda cells: "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"  # noqa: E731
         body = [f"# {self.title}", "", f"`{command}`", "", self.words, ""]
         body += [line(self.header), "|" + "---|" * len(self.header), *map(line, self.rows)]
-        path.write_text("\n".join(body) + "\n", encoding="utf-8")
+        write_whole(path, ("\n".join(body) + "\n").encode())
 
 
 def power_table(outcomes: list[Outcome], size: str) -> Table:

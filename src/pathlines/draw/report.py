@@ -14,6 +14,7 @@ from pathlines.claim import CLAIMS, Outcome
 from pathlines.claim.evaluate import Check
 from pathlines.claim.summary import distance, side
 from pathlines.draw.claim_figure import claim_figure, inline_svg
+from pathlines.foundation.files import write_whole
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.run import Certificate, provenance
@@ -46,7 +47,7 @@ def write_report(
         versions=provenance(),
         seconds=sum(o.seconds for o in outcomes),
     )
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+
+from pathlines.foundation.files import write_whole
 
 INK = "#1f2328"
 MUTED = "#6e7781"
@@ -72,8 +75,10 @@ def house_style() -> Iterator[None]:
 
 def save_figure(figure: Figure, path: Path | str) -> None:
     """Write a figure in the house style (fonts, bounding box and resolution are decided when saving)."""
+    drawn = io.BytesIO()
     with house_style():
-        figure.savefig(path)
+        figure.savefig(drawn, format=Path(path).suffix.removeprefix(".") or None)
+    write_whole(path, drawn.getvalue())
 
 
 def new_figure(rows: int = 1, columns: int = 1, width: float = 3.4, height: float = 2.6, **kwargs: Any) -> tuple:

@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from pathlines.draw.claim_figure import inline_svg
+from pathlines.foundation.files import write_whole
 from pathlines.integrate.run import provenance
 from pathlines.probe.curves import OBSERVABLES
 from pathlines.probe.examine import Probed
@@ -31,5 +32,5 @@ def write_probe_report(path: Path, probed: Probed) -> Path:
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         versions={**provenance(), **{name: version(name) for name in ("torch", "transformers")}},
     )
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text.encode())
     return path

@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
 from pathlines.foundation.errors import PathlinesWarning, StoreError
+from pathlines.foundation.files import sweep_up, write_whole
 
 DIGEST = "pathlines_sha256"
-ORPHANED = 3600.0
-"""Seconds after which an unfinished file is nobody's."""
 
 
 def default_root() -> Path:
@@ -40,6 +38,11 @@ def content_digest(data: xr.Dataset) -> str:
         if name != DIGEST:
             digest.update(f"{name}={data.attrs[name]}".encode())
     return digest.hexdigest()
+
+
+def file_bytes(data: xr.Dataset) -> bytes:
+    """The netCDF file of a dataset with its checksum, made in memory: HDF5 ends the process when a disk is full."""
+    return bytes(data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf"))
 
 
 class Store:
@@ -72,48 +75,29 @@ class Store:
         return None
 
     def put(self, name: str, data: xr.Dataset) -> Path:
-        """Write under a temporary name, then rename.
-
-        The file is made in memory and written in one piece: HDF5 itself ends the process when a disk is full.
-        """
-        path = self.path(name)
-        content = data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf")
-        with self._writing() as temporary:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        return path
+        """Write the file, whole or not at all."""
+        content = file_bytes(data)
+        with self._remedy():
+            self.root.mkdir(parents=True, exist_ok=True)
+            return write_whole(self.path(name), content)
 
     def check_writable(self) -> None:
         """Raise ``StoreError`` now rather than after hours of computing."""
-        with self._writing():
-            pass
+        with self._remedy():
+            self.root.mkdir(parents=True, exist_ok=True)
+            sweep_up(self.root)
+            tempfile.TemporaryFile(dir=self.root).close()
 
     @contextmanager
-    def _writing(self) -> Iterator[Path]:
+    def _remedy(self) -> Iterator[None]:
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            self._sweep_up()
-            handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".nc", dir=self.root)
-            os.close(handle)
-            try:
-                yield Path(name)
-            finally:
-                Path(name).unlink(missing_ok=True)
+            yield
         except OSError as error:
+            reason = error.__cause__ if isinstance(error, StoreError) else error
             raise StoreError(
-                f"The results folder {self.root} cannot be written ({error.strerror or error}); "
+                f"The results folder {self.root} cannot be written ({getattr(reason, 'strerror', None) or reason}); "
                 "set PATHLINES_STORE to a folder that can."
             ) from error
-
-    def _sweep_up(self) -> None:
-        """Remove what killed writers left; a writer at work is younger."""
-        for orphan in self.root.glob(".writing-*"):
-            with suppress(OSError):
-                if time.time() - orphan.stat().st_mtime > ORPHANED:
-                    orphan.unlink()
 
     def remove(self, name: str) -> None:
         """Forget a result."""

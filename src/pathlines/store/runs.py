@@ -9,9 +9,10 @@ import msgspec
 import xarray as xr
 
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.files import write_whole
 from pathlines.integrate.forms import Form
 from pathlines.integrate.run import Certificate, Run
-from pathlines.store.results import DIGEST, Store, content_digest
+from pathlines.store.results import DIGEST, content_digest, file_bytes
 
 
 def run_to_dataset(run: Run) -> xr.Dataset:
@@ -44,9 +45,10 @@ def dataset_to_run(data: xr.Dataset) -> Run:
 
 
 def save_run(run: Run, path: Path | str) -> Path:
-    """Write a run to a netCDF file of your choice."""
+    """Write a run to a netCDF file of your choice; the name ends in .nc, or gets that ending."""
     path = Path(path)
-    return Store(path.parent).put(path.name.removesuffix(".nc"), run_to_dataset(run))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(path.with_name(path.name.removesuffix(".nc") + ".nc"), file_bytes(run_to_dataset(run)))
 
 
 def open_run(path: Path | str) -> Run:

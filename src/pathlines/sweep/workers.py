@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -35,7 +36,7 @@ def spread(
     A worker that dies (the kernel out of memory, a crash) is replaced; its item is ``Lost`` and the rest of its group
     goes on. ``work`` must be importable by name and raise nothing.
     """
-    os.environ.update({k: os.environ.get(k, v) for k, v in ENVIRONMENT.items()})
+    os.environ.update({k: os.environ.get(k) or v for k, v in ENVIRONMENT.items()})
     compile_quickly(os.environ)
     queue = [list(g) for g in groups if g]
     workers = [_Worker(work) for _ in range(min(count, len(queue)))]
@@ -99,8 +100,17 @@ def _cause(code: int | None) -> str:
     return f"its process ended with exit code {code}"
 
 
+def _follow_the_parent() -> None:
+    """A worker whose parent was killed would go on with its item, perhaps for hours, for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow_the_parent, daemon=True).start()
     while True:
         try:
             item = pipe.recv()

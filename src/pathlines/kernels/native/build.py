@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -64,7 +64,7 @@ def _compiled() -> Path:
     if not _whole(path):
         with FileLock(path.with_suffix(".lock")):
             if not _whole(path):
-                _compile(_compiler(), folder, path)
+                _compile(compiler(), path)
     return path
 
 
@@ -81,14 +81,16 @@ def _private(folder: Path) -> Path:
 
 
 def _whole(path: Path) -> bool:
-    """Whether the file is there as it was compiled: a damaged library ends the process that loads it."""
+    """Whether the file is there as this user compiled it: a damaged library ends the process that loads it."""
+    digest = path.with_suffix(".sha256")
     try:
-        return path.with_suffix(".sha256").read_text() == hashlib.sha256(path.read_bytes()).hexdigest()
+        ours = not hasattr(os, "geteuid") or all(f.lstat().st_uid == os.geteuid() for f in (path, digest))
+        return ours and digest.read_bytes() == hashlib.sha256(path.read_bytes()).hexdigest().encode()
     except OSError:
         return False
 
 
-def _compiler() -> list[str]:
+def compiler() -> list[str]:
     """$CXX, which may hold several words (``ccache g++``), or what is installed."""
     named = shlex.split(os.environ.get("CXX", ""))
     found = shutil.which("g++") or shutil.which("clang++")
@@ -97,24 +99,28 @@ def _compiler() -> list[str]:
     return named or [str(found)]
 
 
-def _compile(compiler: list[str], folder: Path, path: Path) -> None:
+def _compile(words: list[str], path: Path) -> None:
+    """Under the lock of ``path``, so scratch folders of that name are those of compilations that were killed."""
     if sys.stderr.isatty():
         print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    for left in path.parent.glob(f"{path.stem}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", dir=path.parent) as scratch:
         objects = [Path(scratch) / f"{source.stem}.o" for source in _sources()]
-        command = [*compiler, *FLAGS, "-w", "-I", jax.ffi.include_dir()]
+        command = [*words, *FLAGS, "-w", "-I", jax.ffi.include_dir()]
         jobs = [[*command, "-c", str(s), "-o", str(o)] for s, o in zip(_sources(), objects, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_run, jobs))
+            list(pool.map(partial(_run, scratch), jobs))
         output, digest = Path(scratch) / path.name, Path(scratch) / "digest"
-        _run([*compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
+        _run(scratch, [*words, *FLAGS, "-shared", *map(str, objects), "-o", str(output)])
         digest.write_text(hashlib.sha256(output.read_bytes()).hexdigest())
         output.replace(path)
         digest.replace(path.with_suffix(".sha256"))
 
 
-def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+def _run(scratch: str, command: list[str]) -> None:
+    environment = {**os.environ, "TMPDIR": scratch}  # what a killed compiler leaves goes with the folder
+    subprocess.run(command, check=True, capture_output=True, timeout=300, env=environment)
 
 
 def _processor() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import shutil
 import subprocess
 import tempfile
 import time
@@ -21,7 +20,7 @@ import msgspec
 import numpy as np
 
 from pathlines.kernels.native import native_library
-from pathlines.kernels.native.build import FLAGS, FOLDER
+from pathlines.kernels.native.build import FLAGS, FOLDER, compiler
 from pathlines.sweep.bench.case import PEERS, installed
 
 CORES = os.cpu_count() or 1
@@ -112,10 +111,9 @@ def exponential_rates() -> tuple[dict[str, float], dict[str, float]]:
 
 def _probe(folder: Path) -> ctypes.CDLL:
     """``exponentials.cpp``, compiled with the flags of the kernels."""
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++") or "c++"
     source, output = Path(__file__).with_name("exponentials.cpp"), folder / "exponentials.so"
     subprocess.run(
-        [compiler, *FLAGS, "-shared", "-w", "-I", str(FOLDER), str(source), "-o", str(output)], check=True, timeout=120
+        [*compiler(), *FLAGS, "-shared", "-w", "-I", str(FOLDER), str(source), "-o", str(output)], check=True, timeout=120
     )
     return ctypes.CDLL(str(output))
 

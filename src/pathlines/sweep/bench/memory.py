@@ -35,7 +35,7 @@ def peak_memories(n: int = COUNT, d: int = WIDTH, dtype: str = "float64") -> lis
 
 def _in_a_process(method: str, n: int, d: int, rows: int, dtype: str) -> Memory:
     code = "import sys; from pathlines.sweep.bench.memory import one_drift; one_drift(*sys.argv[1:])"
-    words = [sys.executable, "-c", code, method, str(n), str(d), str(rows), dtype]
+    words = [sys.executable, "-P", "-c", code, method, str(n), str(d), str(rows), dtype]
     found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     return Memory(method, n, d, rows, dtype, **found)
 
