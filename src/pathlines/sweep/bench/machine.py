@@ -112,9 +112,8 @@ def exponential_rates() -> tuple[dict[str, float], dict[str, float]]:
 def _probe(folder: Path) -> ctypes.CDLL:
     """``exponentials.cpp``, compiled with the flags of the kernels."""
     source, output = Path(__file__).with_name("exponentials.cpp"), folder / "exponentials.so"
-    subprocess.run(
-        [*compiler(), *FLAGS, "-shared", "-w", "-I", str(FOLDER), str(source), "-o", str(output)], check=True, timeout=120
-    )
+    words = [*compiler(), *FLAGS, "-shared", "-w", "-I", str(FOLDER), str(source), "-o", str(output)]
+    subprocess.run(words, check=True, timeout=120)
     return ctypes.CDLL(str(output))
 
 
