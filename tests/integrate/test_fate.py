@@ -12,10 +12,11 @@ from pathlines.integrate.lanes import in_turns
 from pathlines.integrate.observe import Observable
 from pathlines.integrate.rosenbrock import gauss_jordan
 from pathlines.limit.gaussian.l2 import singular_key_blow_up
+from pathlines.limit.gaussian.opposed import opposed_covariance
 from pathlines.limit.gaussian.softmax import identity_value_blow_up, identity_value_limit
 from pathlines.model.base import PathModel
 from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian
+from pathlines.model.gaussian_normalised import L2Gaussian, SinkhornGaussian
 
 COV = np.array([[1.0, 0.3], [0.3, 0.7]])
 FACTOR = np.linalg.cholesky(COV)
@@ -65,6 +66,23 @@ def test_l2_blow_up_with_a_singular_key():
     assert fate.kind == "blow-up"
     assert fate.blow_up_time == pytest.approx(singular_key_blow_up(1.0, 1.0, 1.0, start), rel=1e-7)
     assert fate.rate_exponent == pytest.approx(0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "model"), [("l2", L2Gaussian), ("sinkhorn", SinkhornGaussian)])
+def test_kinds_whose_clock_would_stop(kind, model):
+    """V = I, K = -Q: the heads lose sight of the cloud as it comes to rest like 1/t; K = Q: it grows like e^{2t}.
+
+    The factor is followed to 1e-9, and its short axis is 2e-4 of it in the end.
+    """
+    q = np.array([[0.8, 0.6]])
+    (resting,) = fates(model(np.eye(2), q, -q), FACTOR)
+    assert resting.kind == "algebraic" and resting.rank == 1
+    exact = opposed_covariance(kind, resting.time, q, COV)
+    np.testing.assert_allclose(resting.covariance, exact, rtol=1e-6)
+    np.testing.assert_allclose(resting.eigenvalues[1], np.linalg.eigvalsh(exact)[0], rtol=2 * 1e-9 / 2e-4)
+    (growing,) = fates(model(np.eye(2), q, q), FACTOR)
+    assert growing.kind == "exponential"
+    assert growing.rate == pytest.approx(2, rel=1e-9)
 
 
 def test_companions_change_nothing():

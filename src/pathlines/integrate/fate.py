@@ -38,8 +38,11 @@ LANES = 16
 """Clouds side by side, unless there is one only: few compiled programs serve any number."""
 NATIVE_WORK = 1 << 18
 """Clouds × entries of the Jacobian that a native call takes: it answers neither Ctrl-C nor the progress bar."""
-GROWTH = {True: 25.0, False: 40.0}
-"""ln(ρ/ρ_0) at which growth is judged: e^{-25} of a softmax cloud's time is left, more for kinds that grow slower."""
+GROWTH = {True: 25.0, False: 30.0}
+"""ln(ρ/ρ_0) at which growth is judged: e^{-25} of a softmax cloud's time is left, more for kinds that grow slower.
+
+Rounding of the long axis moves the short ones by ε√ρ of it, which is the tolerance 10⁻⁹ at 2 ln(10⁻⁹/ε) = 30.6.
+"""
 
 
 class Fate(msgspec.Struct, frozen=True):

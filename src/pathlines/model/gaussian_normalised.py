@@ -70,11 +70,9 @@ class SinkhornGaussian(GaussianClosure):
         self.factor_c = jnp.asarray(1 / number if prefactor == "1/eps" else 1.0)
 
     def attended(self, mean: Vector, factor: Factor, query: Array, key: Array) -> tuple[Vector, Factor, Scalar]:
-        """c E[y | x] = c(α + b(x - α)), bΣ = L h(m) Lᵀ; pace (c/ε)|S_c A|."""
-        keys = product(key, factor).T
-        inner, coupled = damped(COUPLING, product(keys, product(query, factor)) / self.eps)
-        pace = self.factor_c / self.eps * _length(product(factor, product(inner, product(keys, query))))
-        return self.factor_c * mean, self.factor_c * product(factor, coupled), pace
+        """c E[y | x] = c(α + b(x - α)), bΣ = L h(m) Lᵀ; pace c|h|, which no rounding of a large Σ reaches."""
+        _, coupled = damped(COUPLING, product(product(key, factor).T, product(query, factor)) / self.eps)
+        return self.factor_c * mean, self.factor_c * product(factor, coupled), self.factor_c * _length(coupled)
 
 
 def _length(matrix: Array) -> Float[Array, ""]:

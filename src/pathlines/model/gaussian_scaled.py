@@ -36,11 +36,13 @@ class Scaled(Module):
 
 
 class ScaledClosure(Model):
-    """Y' = B̂Y - ½φY,  (ln ρ)' = φ = 2⟨B̂Y, Y⟩,  t' = 1/g,  B̂ = B/g,  ds = g dt,  g = Σ_h |C_h| pace_h.
+    """Y' = B̂Y - ½φY,  (ln ρ)' = φ = 2⟨B̂Y, Y⟩,  t' = 1/g,  B̂ = B/g,  ds = g dt,  g ≥ Σ_h |C_h| pace_h.
 
     The centred closure (α = 0) of A Unified Perspective, arXiv:2501.18322. B = Σ_h C_h Cov_h(y|x) A_h for softmax
     (Cov = Σ), l2 (Cov = (Σ^{-1}+2KᵀK)^{-1}, twice) and Sinkhorn, and pace_h ≥ |Cov_h(y|x) A_h|, so that |B̂| ≤ 1 and
-    nothing diverges: a blow-up is ln ρ → ∞ at finite t. For softmax g ∝ tr Σ, and the equation for Y has no ρ.
+    nothing diverges: a blow-up is ln ρ → ∞ at finite t. For softmax g = Σ_h |C_h| pace_h ∝ tr Σ, and the equation for Y
+    has no ρ. For the others that sum vanishes where the heads no longer see the cloud (KL → 0), t would be e^s and a
+    cloud that comes to rest like 1/t lost in rounding: g is the sum plus ρ/(ρ_0 + ρ) of what it was at the start.
     ``growth`` is the ln(ρ/ρ_0) at which a run may stop. Stiff near rank-one limits: method "rodas5p" from s ≈ 1000 on.
     Derived.
     """
@@ -49,6 +51,7 @@ class ScaledClosure(Model):
 
     inner: GaussianClosure
     log_start: Float[Array, ""]
+    least: Float[Array, ""]
     unit: Float[Array, ""]
     growth: float = eqx.field(static=True)
     still: float = eqx.field(static=True)
@@ -56,15 +59,18 @@ class ScaledClosure(Model):
     def __init__(self, inner: GaussianClosure, factor: Factor, growth: float = 25.0, still: float = STILL) -> None:
         self.inner, self.growth, self.still = inner, growth, still
         self.log_start = jnp.log(jnp.sum(factor * factor))
+        pace = self.inner.total(_centred(factor))[1]
+        self.least = jnp.zeros_like(pace) if inner.homogeneous else pace
         self.unit = self.clock(factor)
 
     def moved(self, factor: Factor) -> tuple[Factor, Float[Array, ""]]:
         """(dL/dt, g) of the centred cloud."""
-        velocity, rate = self.inner.total(Cloud(jnp.zeros(factor.shape[0], factor.dtype), factor))
-        return velocity.factor, rate
+        velocity, pace = self.inner.total(_centred(factor))
+        size = jnp.sum(factor * factor)
+        return velocity.factor, pace + self.least * size / (jnp.exp(self.log_start) + size)
 
     def clock(self, factor: Factor) -> Float[Array, ""]:
-        """g = Σ_h |C_h| pace_h."""
+        """g = ds/dt."""
         return self.moved(factor)[1]
 
     def begin(self, factor: Factor) -> Scaled:
@@ -82,8 +88,7 @@ class ScaledClosure(Model):
 
     def tokens(self, state: Scaled, t: Array) -> Float[Array, "n d"]:
         """Points with the covariance of the cloud, centred."""
-        factor = self.factor(state)
-        return self.inner.tokens(Cloud(jnp.zeros(factor.shape[0], factor.dtype), factor), t)
+        return self.inner.tokens(_centred(self.factor(state)), t)
 
     def check(self, tokens: Any) -> None:
         """As the closure."""
@@ -144,3 +149,7 @@ class ScaledClosure(Model):
         slope = self.drift(state, jnp.zeros((), state.log_size.dtype))
         residual = jnp.sqrt(jnp.sum(slope.shape**2)) + jnp.abs(slope.log_size)
         return (state.log_size - self.log_start > self.growth) | (residual < self.still)
+
+
+def _centred(factor: Factor) -> Cloud:
+    return Cloud(jnp.zeros(factor.shape[0], factor.dtype), factor)
