@@ -26,7 +26,7 @@ def pathlines(*words, env=None, check=None):
 
 
 def test_help_does_not_import_jax():
-    code = "import sys, pathlines, pathlines.cli.main; sys.exit('jax' in sys.modules)"
+    code = "import sys, pathlines, pathlines.cli.program; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -77,3 +77,12 @@ def test_two_samples_have_an_exact_answer():
     found = json.loads(run("--n", 2, "--beta", 4, "--runs", 0, "--json").stdout)
     assert found["exact"] == pytest.approx(1.47950012, abs=5e-9)
     assert "1.47950012" in run("--n", 2, "--beta", 4, "--runs", 0).stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00\x03\x00{}\n", b"PK\x03\x04", b"junk"])
+def test_a_damaged_array_is_bad_input(tmp_path, content):
+    """An empty one ends in EOFError, which the command line took for Ctrl-D."""
+    path = tmp_path / "damaged.npy"
+    path.write_bytes(content)
+    with pytest.raises(ArgumentError, match="is not an array of numbers"):
+        read_numbers(path)

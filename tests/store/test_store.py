@@ -1,6 +1,7 @@
 """Results survive, are never half written and never trusted blindly."""
 
 import errno
+import gc
 import os
 
 import numpy as np
@@ -13,6 +14,12 @@ from pathlines.store import Store, address
 from pathlines.store.results import bytes_dataset, dataset_bytes
 
 DATA = xr.Dataset({"p": (("beta", "time"), np.arange(6.0).reshape(2, 3))}, attrs={"n": 3})
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record=["energy", "leaders"])
+    return pl.save_run(run, tmp_path_factory.mktemp("runs") / "run.nc")
 
 
 def test_round_trip(tmp_path):
@@ -95,3 +102,49 @@ def test_what_killed_writers_left_is_removed_and_what_is_being_written_stays(tmp
     Store(tmp_path).put("a", DATA)
     assert not old.exists()
     assert young.exists()
+
+
+def test_damaged_runs_are_one_line_and_leave_nothing_behind(saved, tmp_path):
+    """Half-made objects of the reader complain when they are collected, which fails a test here."""
+    whole, draw = saved.read_bytes(), np.random.default_rng(0)
+    for number in range(60):
+        content = np.frombuffer(whole, np.uint8).copy()
+        at = draw.integers(0, len(content), 30)
+        content[at] = draw.integers(0, 256, len(at))
+        path = tmp_path / f"damaged{number}.nc"
+        path.write_bytes(content.tobytes())
+        try:
+            opened = pl.open_run(path)
+        except ArgumentError as error:
+            assert len(str(error).splitlines()) == 1
+        else:
+            assert opened["energy"].equals(pl.open_run(saved)["energy"])
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"setting": "[1, 2]"},
+        {"setting": '{"model": "sa", "papers": []}'},
+        {"setting": '{"model": {}, "papers": 5}'},
+        {"setting": '{"model": {}, "papers": [], "derived": {"alpha": {}}}'},
+        {"certificates": '[{"name": 3}]'},
+        {"forms": "{}"},
+        {"seconds": "soon"},
+    ],
+)
+def test_forged_runs_are_one_line(saved, tmp_path, attributes):
+    """A file with a right checksum is still not a run if it does not hold what runs hold."""
+    forged = xr.load_dataset(saved, engine="h5netcdf").assign_attrs(attributes)
+    path = Store(tmp_path).put("forged", forged)
+    with pytest.raises(ArgumentError, match="is not a Pathlines run"):
+        pl.open_run(path)
+
+
+@pytest.mark.parametrize("change", [{"time": ("token", np.arange(4.0))}, {"time": ("time", ["a", "b"])}])
+def test_forged_times_are_one_line(saved, tmp_path, change):
+    forged = xr.load_dataset(saved, engine="h5netcdf").drop_vars("time").assign(change)
+    path = Store(tmp_path).put("forged", forged)
+    with pytest.raises(ArgumentError, match="is not a Pathlines run"):
+        pl.open_run(path)

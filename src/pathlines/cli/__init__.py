@@ -1,3 +1,18 @@
 """The command line: one file a verb."""
 
-from pathlines.cli.main import main as main
+
+def main() -> None:
+    """Entry point: Ctrl-C is answered from here on, while the program itself is still being imported."""
+    import sys
+
+    from pathlines.cli.interrupt import end, interruptible
+
+    with interruptible() as interrupts:
+        try:
+            from pathlines.cli.program import outcome
+
+            code = outcome()
+        finally:
+            if interrupts.received:
+                end()
+    sys.exit(code)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, fail, parse_changes, ready, writable
+from pathlines.cli.common import console, parse_changes, ready, writable
 
 if TYPE_CHECKING:
     from pathlines.advise import Advice, Simulated
@@ -93,13 +93,15 @@ def advise(
 
 def _reading(source: list[str]) -> Reading:
     from pathlines.architecture import from_numbers, read_architecture
+    from pathlines.foundation.errors import ArgumentError
 
     if len(source) == 1:
         return read_architecture(source[0])
     try:
         numbers = [float(text) for text in source]
     except ValueError:
-        fail("give one file, or six numbers: width heads layers context perceptron-width std.")
+        words = "width heads layers context perceptron-width std"
+        raise ArgumentError(f"Give one file, or six numbers: {words}; but got {' '.join(source)!r}.") from None
     return from_numbers(numbers)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 
@@ -27,12 +26,6 @@ def loaded_files() -> tuple[str, ...]:
 def debugging() -> bool:
     """Whether --debug was given."""
     return bool(_OPTIONS["debug"])
-
-
-def fail(message: str, code: int = 2) -> NoReturn:
-    """One line on stderr, then out."""
-    typer.echo(f"pathlines: {message}", err=True)
-    sys.exit(code)
 
 
 def ready() -> None:

@@ -145,8 +145,9 @@ def read_numbers(path: Path) -> np.ndarray:
         raise ArgumentError(f"There is no file {path} to read samples from.")
     if path.suffix == ".npy":
         try:
-            return finite_array("samples", np.load(path, allow_pickle=False)).astype(float).ravel()
-        except (ValueError, OSError) as error:
+            with path.open("rb") as file:
+                return finite_array("samples", np.load(file, allow_pickle=False)).astype(float).ravel()
+        except Exception as error:
             raise ArgumentError(f"The file {path} is not an array of numbers ({error}).") from error
     found: list[float] = []
     try:

@@ -118,7 +118,7 @@ def chain(
         "model": describe(model),
         "derived": model.derived,
         "papers": [p.key for p in model.papers],
-        "start": describe(start) if not callable(start) else repr(start),
+        "start": describe(start),
         "key": describe(np.asarray(jax.random.key_data(key))),
         "depth": depth,
         "runs": runs,

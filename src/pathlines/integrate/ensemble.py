@@ -78,6 +78,7 @@ def ensemble(
         "papers": [p.key for p in model.papers],
         "over": {name: describe(values)} if name else None,
         "runs": runs,
+        "start": describe(law),
         "key": describe(np.asarray(jax.random.key_data(key))),
         "times": describe(grid),
         "method": method,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from functools import cache
+import re
+from collections.abc import Mapping
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -14,6 +16,9 @@ import numpy as np
 import xarray as xr
 
 from pathlines.integrate.forms import Form
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where an object lies in memory, as Python prints it."""
 
 
 class Certificate(msgspec.Struct, frozen=True):
@@ -78,9 +83,17 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def describe(thing: Any) -> Any:
-    """A JSON-able description of a model or a value: small arrays in full, large ones by shape and hash."""
+    """A JSON-able description of a model or a value: small arrays in full, large ones by shape and hash.
+
+    Functions are described by where they are defined, never by where they lie in memory: the same setting has the same
+    description in every process.
+    """
     if isinstance(thing, (str, bool, int, float)) or thing is None:
         return thing
+    if isinstance(thing, partial):
+        return {"name": "partial", "of": describe(thing.func), "with": describe([*thing.args, thing.keywords])}
+    if isinstance(thing, Mapping):
+        return {str(k): describe(v) for k, v in thing.items()}
     if isinstance(thing, (np.ndarray, jax.Array)):
         array = np.asarray(thing)
         if array.size <= 64:
@@ -92,7 +105,9 @@ def describe(thing: Any) -> Any:
     if hasattr(thing, "__dataclass_fields__"):
         fields = {k: describe(getattr(thing, k)) for k in thing.__dataclass_fields__}
         return {"name": type(thing).__name__, **fields}
-    return repr(thing)
+    if hasattr(thing, "__qualname__"):
+        return f"{getattr(thing, '__module__', None) or 'builtins'}.{thing.__qualname__}"
+    return ADDRESS.sub("", repr(thing))
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import h5py
 import numpy as np
 import xarray as xr
 
@@ -45,6 +46,19 @@ def file_bytes(data: xr.Dataset) -> bytes:
     return bytes(data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf"))
 
 
+def read_dataset(path: Path) -> tuple[xr.Dataset, bool]:
+    """The dataset of a file, and whether its checksum is right; any exception if the file is damaged.
+
+    HDF5 looks at it first: where it cannot read, h5netcdf leaves a half-made object that complains when collected.
+    """
+    with h5py.File(path, "r") as file:
+        dict(file.attrs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = xr.load_dataset(path, engine="h5netcdf")
+    return data, data.attrs.get(DIGEST) == content_digest(data)
+
+
 class Store:
     """``get`` a dataset by its address or ``put`` it there; a killed writer leaves no half file."""
 
@@ -61,10 +75,8 @@ class Store:
         if not path.exists():
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                data = xr.load_dataset(path, engine="h5netcdf")
-            if data.attrs.get(DIGEST) == content_digest(data):
+            data, trusted = read_dataset(path)
+            if trusted:
                 return data
             why = "its checksum does not match"
         except Exception as error:

@@ -12,7 +12,15 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.files import write_whole
 from pathlines.integrate.forms import Form
 from pathlines.integrate.run import Certificate, Run
-from pathlines.store.results import DIGEST, content_digest, file_bytes
+from pathlines.store.results import file_bytes, read_dataset
+
+
+class _Setting(msgspec.Struct):
+    """What everyone may rely on in the setting of a run; it holds more."""
+
+    model: dict[str, Any]
+    papers: list[str]
+    derived: dict[str, str | int | float | bool | None] | None = None
 
 
 def run_to_dataset(run: Run) -> xr.Dataset:
@@ -32,14 +40,17 @@ def run_to_dataset(run: Run) -> xr.Dataset:
 
 
 def dataset_to_run(data: xr.Dataset) -> Run:
-    """The inverse of ``run_to_dataset``, without the live model."""
+    """The inverse of ``run_to_dataset``, without the live model; what no run would hold is an exception."""
     attributes: dict[str, Any] = dict(data.attrs)
+    if data["time"].dims != ("time",) or data["time"].dtype.kind not in "iuf":
+        raise ValueError("times must be numbers in a row")
+    msgspec.json.decode(attributes["setting"], type=_Setting)
     return Run(
         data=data.drop_attrs(deep=False),
         certificates=tuple(msgspec.json.decode(attributes["certificates"], type=list[Certificate])),
         forms=tuple(msgspec.json.decode(attributes["forms"], type=list[Form])),
         outcome=str(attributes["outcome"]),
-        setting=msgspec.json.decode(attributes["setting"]),
+        setting=msgspec.json.decode(attributes["setting"], type=dict[str, Any]),
         seconds=float(attributes["seconds"]),
     )
 
@@ -57,8 +68,7 @@ def open_run(path: Path | str) -> Run:
     if not path.exists():
         raise ArgumentError(f"There is no file {path}.")
     try:
-        data = xr.load_dataset(path, engine="h5netcdf")
-        trusted = data.attrs.get(DIGEST) == content_digest(data)
+        data, trusted = read_dataset(path)
         run = dataset_to_run(data)
     except Exception as error:
         raise ArgumentError(f"The file {path} is not a Pathlines run ({type(error).__name__}).") from error

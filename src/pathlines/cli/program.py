@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import fail, remember
+from pathlines.cli.common import remember
 
 USAGE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 """Errors of the command line itself; Typer has carried them under different module names."""
@@ -55,7 +55,7 @@ def options(
 
 
 FIRST = ("run", "verify", "figure", "listing", "show", "cite")
-HELPERS = ("main", "common", "execute")
+HELPERS = ("program", "common", "execute", "interrupt")
 
 
 def verbs() -> list[Any]:
@@ -69,26 +69,38 @@ for verb in verbs():
     verb.register(app)
 
 
-def main() -> None:
-    """Entry point: deliberate errors become one line on stderr and an exit code (the help lists them)."""
+def outcome() -> int:
+    """Run the program: deliberate errors become one line on stderr and an exit code (the help lists them)."""
     from pathlines.foundation.errors import PathlinesError, StoreError
 
     debug = "--debug" in sys.argv
     try:
-        code = app(standalone_mode=False)
+        return app(standalone_mode=False) or 0
     except PathlinesError as error:
         if debug:
             raise
-        fail(str(error), code=74 if isinstance(error, StoreError) else 2)
-    except (KeyboardInterrupt, typer.Abort):
-        fail("interrupted; what was finished is stored, the same command goes on from there.", code=130)
+        return _said(str(error), 74 if isinstance(error, StoreError) else 2)
     except Exception as error:
         if isinstance(error, USAGE):
-            error.show()
-            sys.exit(error.exit_code)
+            return _misused(error)
         if debug:
             raise
         if isinstance(error, OSError) and error.errno is not None:
-            fail(f"{error.filename or 'The output'} cannot be written or read ({error.strerror}).", code=74)
-        fail(f"{type(error).__name__}: {error} (this is a bug; `pathlines --debug …` shows where)", code=70)
-    sys.exit(code or 0)
+            return _said(f"{error.filename or 'The output'} cannot be written or read ({error.strerror}).", 74)
+        cause = error.__cause__ if isinstance(error, typer.Abort) and error.__cause__ else error
+        kind = type(cause).__name__
+        return _said(f"{kind}: {cause} (this is a bug; `pathlines --debug …` shows where)", 70)
+
+
+def _misused(error: Any) -> int:
+    """Words that the command line does not understand; no words at all are answered by the help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return error.exit_code
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "pathlines"
+    return _said(f"{error.format_message().rstrip('.')}; see `{path} --help`.", error.exit_code)
+
+
+def _said(message: str, code: int) -> int:
+    typer.echo(f"pathlines: {' '.join(message.split())}", err=True)
+    return code
