@@ -153,7 +153,7 @@ claim(
         "step": 0.2,
         "seed": 0,
     },
-    full={"sizes": [50, 200, 800], "runs": 400, "step": 0.1},
+    full={"sizes": [50, 200, 800], "runs": 1200, "step": 0.1},
     within={
         "coupling": standard_errors(5.0, _CHANCE),
         "w1": standard_errors(5.0, _CHANCE),

@@ -143,7 +143,7 @@ claim(
     "blow up, 0.2–0.35 grow exponentially, the rest converges algebraically.",
     models=("gaussian-softmax",),
     quick={"rows": [["iid", 3]], "draws": 6000, "again": 40, "seed": 13, "rtol": 1e-6},
-    full={"rows": [[law, d] for law, d in _SEEN], "draws": 12_000, "again": 40},
+    full={"rows": [[law, d] for law, d in _SEEN], "draws": 20_000, "again": 40},
     within=_WITHIN,
     simulate=simulate_table,
     predict=predict_table,
@@ -203,7 +203,7 @@ claim(
     "entries of A) or ½−π/8 (A = KᵀQ), and a Pfaffian in general.",
     models=("gaussian-softmax",),
     quick={"cases": [[2, True], [2, False], [3, False]], "draws": 10_000, "seed": 12, "rtol": 1e-6},
-    full={"cases": [[2, True], [3, True], [2, False], [3, False], [4, False]], "draws": 60_000},
+    full={"cases": [[2, True], [3, True], [2, False], [3, False], [4, False]], "draws": 120_000},
     within={
         "no_blow_up": standard_errors(5.0, "weighted draws are independent; the probabilities are exact"),
         "otherwise": exactly("draws whose |λ_max| is above 1e-3 of |A|: the rest grows too slowly to be told"),

@@ -132,6 +132,7 @@ claim(
     simulate=simulate_random,
     predict=predict_random,
     axes=_AXES,
+    blind={"antipodal": "the tolerance is 3 % of the largest share; what one draw deviates comes on top of it"},
 )
 
 

@@ -149,7 +149,7 @@ claim(
     "covariance of the tokens.",
     models=("random",),
     quick={"n": 5, "d": 3, "qk_dim": 40, "b": 0.25, "heads": 512, "batches": 128, "seed": 11},
-    full={"batches": 1200},
+    full={"batches": 6000},
     within={
         "products": standard_errors(
             ERRORS,

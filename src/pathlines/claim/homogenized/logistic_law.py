@@ -137,7 +137,7 @@ claim(
         "runs": 64,
         "seed": 12,
     },
-    full={"n": 200, "d": 4096, "beta": 0.0177, "eta": 0.3, "depth": 88, "every": 11, "runs": 12},
+    full={"n": 200, "d": 4096, "beta": 0.0177, "eta": 0.3, "depth": 88, "every": 11, "runs": 16},
     within={
         "growth": standard_errors(ERRORS, "the spread of the law over runs, and its term of unknown next order in b"),
         "mass": standard_errors(ERRORS, "the same"),

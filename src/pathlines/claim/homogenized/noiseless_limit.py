@@ -123,7 +123,7 @@ _SETTING = {
 _FULL = {"steps": [0.1, 0.05, 0.025, 0.0125], "noise": [0.0125, 0.025, 0.05, 0.1], "runs": 200000}
 _AXES = Axes("step η", "distance from the noiseless limit at t", x_scale="log", y_scale="log")
 _ORDERS = {
-    "order_in_step": absolute(0.05, "second next order of the error at these steps; the next is fitted"),
+    "order_in_step": absolute(0.025, "second next order of the error at these steps; the next is fitted"),
     "order_in_step_at_fixed_noise": standard_errors(ERRORS, "standard errors of the slope"),
     "order_in_noise": standard_errors(ERRORS, "standard errors of the slope, and the bend of 1 − e^{−αt/2}"),
 }

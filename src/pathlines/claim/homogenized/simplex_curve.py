@@ -149,11 +149,12 @@ claim(
     quick={**_CHAIN, "d": 256, "eta": 0.5, "layers": [11, 22, 33, 44, 55, 66], "advantage": 0.5, "seed": 6},
     full={
         "n": 16,
+        "d": 1024,
         "heads": 4,
         "eta": 0.6,
         "depth": 55,
         "layers": [6, 11, 17, 22, 28, 33, 39, 44],
-        "runs": 400,
+        "runs": 800,
         "wide_heads": False,
     },
     within={
