@@ -5,12 +5,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathlines.attention import Linear, Softmax, Unnormalised
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
+from pathlines.foundation.module import written_for
 from pathlines.integrate import chain, coarsen, flow
 from pathlines.integrate.fate import _in_native_code
-from pathlines.model import NormalisedAttention, RandomTransformer, SelfAttention
+from pathlines.model import CircleDensity, NormalisedAttention, RandomTransformer, RescaledAttention, SelfAttention
 from pathlines.model.gaussian_closure import SoftmaxGaussian
+from pathlines.model.samplers.layer import not_gaussian
+from pathlines.model.summation import reduction_of
+from pathlines.model.value_symmetry import symmetric_value
+from pathlines.model.zonal import ZonalMeasure
+from pathlines.weights import Fixed, Heads, Identity
+from pathlines.weights.gaussian import GaussianHeads
 
 
 class Still(SelfAttention):
@@ -98,6 +106,139 @@ def test_samplers_draw_the_very_chain():
     np.testing.assert_array_equal(run["tokens"].values[-1], run["tokens"].values[0])
     with pytest.raises(ArgumentError, match="sampler"):
         chain(Frozen(64, logit_scale=1.0), start, depth=3, key=jax.random.key(0), sampler="gram")
+
+
+class Flat(Softmax):
+    """Everyone listens to everyone alike."""
+
+    def normalise(self, scores, masses):
+        return jnp.broadcast_to(masses, scores.shape), jnp.zeros(scores.shape[0])
+
+
+class FlatUnnormalised(Unnormalised):
+    """The same, from the other kind with native sums."""
+
+    normalise = Flat.normalise
+
+
+class Doubled(Softmax):
+    """Other scores, the same weights of them."""
+
+    def lift(self, queries, keys, values, masses, beta, sums):
+        return 2 * beta * queries, keys, values
+
+
+class OddLinear(Linear):
+    """Linear attention has a sum of its own, which is not that of these weights."""
+
+    normalise = Flat.normalise
+
+
+def pull(x):
+    """The drift of tokens that listen to everyone alike."""
+    mean = jnp.mean(x, axis=0)
+    return mean - (x @ mean)[:, None] * x
+
+
+@pytest.mark.parametrize("kind", [Flat, FlatUnnormalised, OddLinear])
+@pytest.mark.parametrize("summation", ["auto", "dense"])
+def test_weights_of_a_derived_kind_are_its_own(kind, summation):
+    x = tokens(60, 3)
+    model = SelfAttention(2.0, attention=kind(), summation=summation)
+    np.testing.assert_allclose(model.drift(x, jnp.zeros(())), pull(x), atol=1e-14)
+    assert model.energy_identity() != "holds"
+
+
+def test_scores_of_a_derived_kind_are_its_own():
+    x = tokens(60, 3)
+    doubled, plain = SelfAttention(2.0, attention=Doubled()), SelfAttention(4.0)
+    np.testing.assert_allclose(doubled.drift(x, jnp.zeros(())), plain.drift(x, jnp.zeros(())), atol=1e-13)
+    assert doubled.energy_identity() != "holds"
+
+
+@pytest.mark.parametrize(("form", "n", "d"), [("circle-fourier", 150, 2), ("gram-deficit", 4, 3)])
+def test_forms_of_softmax_are_not_those_of_a_kind_derived_from_it(form, n, d):
+    model = SelfAttention(2.0, attention=Flat())
+    with pytest.raises(FormError, match="not available"):
+        flow(model, tokens(n, d), until=0.5, form=form, record="overlaps")
+    with pytest.raises(ArgumentError):
+        coarsen(SelfAttention(50.0, attention=Flat()), tokens(6, 2), until=1.0)
+
+
+class Stretched(Identity):
+    """Not the identity any more."""
+
+    def at(self, t):
+        one = jnp.diag(jnp.arange(1.0, 10.0))[None]
+        return Heads(one, one, one)
+
+
+class Stretching(Fixed):
+    """Matrices that grow, whatever is written in the fields."""
+
+    def at(self, t):
+        return Heads(self.query, self.key, (1 + t) * self.value)
+
+
+def test_weights_that_are_not_the_identity_are_not_taken_for_it():
+    start = tokens(4, 9)
+    model = SelfAttention(2.0, weights=Stretched())
+    assert flow(model, start, until=0.1, record="overlaps").forms[0].name == "tokens"
+    fixed = Stretching(np.eye(9)[None], np.eye(9)[None], np.eye(9)[None])
+    for weights in (Stretched(), fixed):
+        assert SelfAttention(2.0, weights=weights).energy_identity() != "holds"
+        assert reduction_of(weights) is None
+        assert not symmetric_value(weights)
+
+
+class Wandering(RescaledAttention):
+    """Tokens keep their course, 0/1 attention or not."""
+
+    def drift(self, state, t):
+        return jnp.ones_like(state)
+
+
+class Still2(CircleDensity):
+    """A density that does not move."""
+
+    def drift(self, state, t):
+        return jnp.zeros_like(state)
+
+
+class Still3(ZonalMeasure):
+    """Rings that do not move."""
+
+    def drift(self, state, t):
+        return jax.tree.map(jnp.zeros_like, state)
+
+
+@pytest.mark.parametrize("kind", [Wandering, Still2, Still3, Still])
+def test_no_model_hands_over_for_a_class_derived_from_it(kind):
+    parent = kind.__mro__[1]
+    assert "handover" in vars(parent)
+    assert not written_for(object.__new__(kind), "handover")
+    assert written_for(object.__new__(parent), "handover")
+
+
+def test_a_derived_class_keeps_its_course_where_its_parent_hands_over():
+    start = np.array([[-1.0], [0.2], [1.0]])
+    parent = flow(RescaledAttention(np.eye(1)), start, until=8.0, record="tokens")
+    run = flow(Wandering(np.eye(1)), start, until=8.0, record="tokens")
+    assert parent.forms[-1].name == "HardmaxPhase"
+    assert [f.name for f in run.forms] == ["tokens"]
+    np.testing.assert_allclose(run["tokens"].values[-1], start + 8.0, atol=1e-9)
+
+
+class Loud(GaussianHeads):
+    """Heads that are not those of the fields."""
+
+    def heads(self, key, count, dtype=float):
+        return jax.tree.map(lambda m: 2 * m, super().heads(key, count, dtype))
+
+
+def test_samplers_do_not_draw_other_heads():
+    assert not_gaussian(RandomTransformer(64, logit_scale=1.0)) is None
+    assert "Loud" in not_gaussian(RandomTransformer(64, law=Loud(64), logit_scale=1.0))
 
 
 class Reversed(SoftmaxGaussian):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Array, Float
@@ -19,6 +19,10 @@ Sums = Callable[[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"], 
 """(queries, keys, values, masses) → (Σ_j m_j e^{s_ij} v_j / Z_i, ln Z_i), Z_i = Σ_j m_j e^{s_ij}, by the kernels."""
 
 
+SHORTCUTS = {"normalise": ("core", "direct", "fused", "conservative"), "lift": ("direct", "fused", "conservative")}
+"""What is true of a kind because of the methods that define it."""
+
+
 class Attention(Module):
     """From scores s_ij and token masses m_j (summing to one) to weights a_ij, so that token i hears Σ_j a_ij v_j.
 
@@ -31,6 +35,14 @@ class Attention(Module):
     V = Q^T K is symmetric; ``unmaskable`` says why there is no causal form. ``label``, ``formula``, ``sees`` and
     ``papers`` describe the kind to people.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A kind derived from another, with weights or scores of its own, loses the shortcuts it does not define."""
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        lost = {name for method, names in SHORTCUTS.items() if method in own for name in names if name not in own}
+        for name in lost:
+            setattr(cls, name, vars(Attention)[name])
 
     normalised: ClassVar[bool] = False
     conservative: ClassVar[bool] = False

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import console, parse_changes, ready, writable
+from pathlines.cli.common import parse_changes, ready, waiting, writable
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def animate(
     check_target(path)
     if path.suffix:
         writable(path)
-    with console(stderr=True).status(f"computing {name}"):
+    with waiting(f"computing {name}"):
         reel = film.reel(size, changes)
     write_reel(reel, path, rate, dpi)
     typer.echo(f"{name}: {path.resolve()} ({reel.frames} frames)")

@@ -66,6 +66,13 @@ def console(*, stderr: bool = False) -> Any:
     return Console(stderr=stderr, highlight=False, markup=False)
 
 
+def waiting(words: str) -> Any:
+    """A moving sign on the terminal while something takes its time; Rich's own would read brackets as markup."""
+    from rich.text import Text
+
+    return console(stderr=True).status(Text(words))
+
+
 def writable(path: Path) -> Path:
     """The path, after checking that a file can be written there."""
     from pathlines.foundation.errors import ArgumentError

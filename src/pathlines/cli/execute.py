@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -73,6 +74,8 @@ def execute(
     kept = None if fresh else store.get(name)
     if kept is not None:
         found = dataset_to_run(kept)
+        with suppress(OSError):  # its writer may have been killed before, and the store may be read-only
+            store.remove(partial_name)
         show(found, "stored")
         return found, "stored"
     saved = None if fresh else store.get(partial_name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import console, parse_changes, ready, writable
+from pathlines.cli.common import loaded_files, parse_changes, ready, waiting, writable
 
 
 def register(app: typer.Typer) -> None:
@@ -25,16 +25,21 @@ def figure(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the figure.")
     ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Draw again even what is stored.")] = False,
 ) -> None:
     """Compute and draw figures of the papers in the house style.
+
+    Figures are stored under their setting: the same command returns at once, or goes on where it was killed.
 
     Examples: `pathlines figure clustering/polytopes`,
     `pathlines figure clustering/phase-diagram --full --out phase.pdf`,
     `pathlines figure "clustering/*" --out figures/`.
     """
     ready()
-    from pathlines.draw import FIGURES, save_figure
+    from pathlines.draw import FIGURES
+    from pathlines.draw.kept import drawn
     from pathlines.foundation.errors import ArgumentError
+    from pathlines.foundation.files import write_whole
 
     chosen = sorted({n for p in names for n in FIGURES.match(p)})
     changes = parse_changes(set_)
@@ -51,6 +56,7 @@ def figure(
         if path.suffix not in (".pdf", ".svg", ".png"):
             raise ArgumentError(f"Option --out must end in .pdf, .svg or .png, but is {path}.")
         writable(path)
-        with console(stderr=True).status(f"drawing {name}"):
-            save_figure(FIGURES[name].draw(size, changes), path)
-        typer.echo(f"{name}: {path.resolve()}")
+        with waiting(f"drawing {name}"):
+            content, stored = drawn(FIGURES[name], size, changes, path.suffix, files=loaded_files(), fresh=fresh)
+            write_whole(path, content)
+        typer.echo(f"{name}: {path.resolve()}" + (" (stored; --fresh draws it again)" if stored else ""))

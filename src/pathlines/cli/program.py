@@ -76,6 +76,10 @@ def outcome() -> int:
     debug = "--debug" in sys.argv
     try:
         return app(standalone_mode=False) or 0
+    except SystemExit as stop:
+        if stop.code:
+            raise
+        return _said("A loaded file ended the program before there was a result (SystemExit).", 2)
     except PathlinesError as error:
         if debug:
             raise

@@ -75,10 +75,15 @@ def house_style() -> Iterator[None]:
 
 def save_figure(figure: Figure, path: Path | str) -> None:
     """Write a figure in the house style (fonts, bounding box and resolution are decided when saving)."""
+    write_whole(path, figure_bytes(figure, Path(path).suffix))
+
+
+def figure_bytes(figure: Figure, suffix: str) -> bytes:
+    """The file of a figure in the house style, in memory."""
     drawn = io.BytesIO()
     with house_style():
-        figure.savefig(drawn, format=Path(path).suffix.removeprefix(".") or None)
-    write_whole(path, drawn.getvalue())
+        figure.savefig(drawn, format=suffix.removeprefix(".") or None)
+    return drawn.getvalue()
 
 
 def new_figure(rows: int = 1, columns: int = 1, width: float = 3.4, height: float = 2.6, **kwargs: Any) -> tuple:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from inspect import getattr_static
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import equinox as eqx
+
+T = TypeVar("T")
 
 
 class Module(eqx.Module):
@@ -32,3 +34,13 @@ def overridden(instance: Any, kind: type) -> tuple[str, ...]:
     names = {n for c in kind.__mro__ for n, v in vars(c).items() if isinstance(v, FunctionType | property)}
     public = (n for n in names if not n.startswith("__") or n == "__call__")
     return tuple(sorted(n for n in public if getattr_static(own, n) is not getattr_static(kind, n)))
+
+
+def exactly(thing: Any, kind: type[T]) -> TypeGuard[T]:
+    """Whether it is of that kind and says nothing anew, so that what is known of the kind is true of it."""
+    return isinstance(thing, kind) and not overridden(thing, kind)
+
+
+def written_for(instance: Any, method: str) -> bool:
+    """Whether no class derived from the one that defines the method changes anything that it may rely on."""
+    return not overridden(instance, next(c for c in type(instance).__mro__ if method in vars(c)))

@@ -45,7 +45,8 @@ class Registry(Generic[T]):
             discover(importlib.import_module(self._package))
 
     def __getitem__(self, name: str) -> T:
-        self._fill()
+        if name not in self._entries:
+            self._fill()
         if name not in self._entries:
             raise UnknownNameError(f"There is no {self.noun} `{name}`.{self.suggestion(name)}")
         return self._entries[name]

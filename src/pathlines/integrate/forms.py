@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from pathlines.attention import Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
-from pathlines.foundation.module import overridden
+from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
@@ -95,7 +95,7 @@ def _kernel(model: SelfAttention) -> tuple[bool, Any]:
 
 def _span_obstacle(model: Model, n: int, d: int, record: tuple[Observable, ...]) -> str | None:
     inner = model.inner if isinstance(model, NormalisedAttention) else model
-    if not isinstance(inner, SelfAttention) or not isinstance(inner.weights, Identity) or inner.perceptron is not None:
+    if not isinstance(inner, SelfAttention) or not exactly(inner.weights, Identity) or inner.perceptron is not None:
         return "it needs Q = K = I and a scalar V (anything else singles out directions of R^d)"
     for part, kind in ((inner, SelfAttention), (model, type(model) if model is inner else NormalisedAttention)):
         if changed := overridden(part, kind):

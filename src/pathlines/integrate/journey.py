@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from pathlines.foundation.module import written_for
 from pathlines.integrate.advance import (
     DIVERGED,
     STALLED,
@@ -75,6 +76,7 @@ class Journey:
         max_steps: int,
         hand_over: bool,
     ) -> None:
+        hand_over = hand_over and written_for(posed.model, "handover")
         watch = hand_over and not any(o.needs_tokens for o in (*program.record, *program.accumulate))
         self.before = int(program.power and grid[0] > 0)
         self.grid = np.append(0.0, grid) if self.before else grid

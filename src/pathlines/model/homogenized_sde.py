@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.homogenized_drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
@@ -124,7 +125,7 @@ class HomogenizedSDE(LimitOfChain):
 
     @property
     def _is_chain(self) -> bool:
-        return isinstance(self.chain.law, GaussianHeads) and self.centred
+        return exactly(self.chain.law, GaussianHeads) and self.centred
 
     def as_chain(self) -> RandomTransformer:
         """x ← N(x + √(ηδ/(HM)) P Σ_r B_r): a tangent chain of M heads and step √(ηδM/H), for centred heads."""

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.attention import Softmax
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
-from pathlines.foundation.module import overridden
+from pathlines.foundation.module import exactly, overridden
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
@@ -84,7 +84,7 @@ class RandomTransformer(Model):
     def parameters(self) -> LayerParameters:
         """ς², α, v, b and the like."""
         d, heads, eta, beta, law = self.d, self.heads, float(self.step), float(self.beta), self.law
-        if not isinstance(law, GaussianHeads):
+        if not exactly(law, GaussianHeads):
             return LayerParameters(d, heads, eta, beta, float(d), None, None, None, None, None, None)
         sigma = float(law.sigma_v)
         proxy = sigma**2 * (d - 1) if law.centred or not law.random_scores else None

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
-from pathlines.foundation.module import Module
+from pathlines.foundation.module import Module, exactly
 from pathlines.kernels.spectral import spectral_attend
 from pathlines.weights import Fixed, Identity, Weights
 
@@ -32,9 +32,9 @@ NO_REDUCTION = Reduction(1.0, 1.0, None, None)
 
 def reduction_of(weights: Weights) -> Reduction | None:
     """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
-    if isinstance(weights, Identity):
+    if exactly(weights, Identity):
         return NO_REDUCTION
-    if not isinstance(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
+    if not exactly(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
         return None
     value = np.asarray(weights.value[0])
     query, key = (np.eye(len(value.T)) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from pathlines.foundation.module import exactly
 from pathlines.weights import Fixed, Identity, Weights
 
 
 def symmetric_value(weights: Weights) -> bool:
     """Whether V is one symmetric matrix at every depth (a matrix that is being traced is not known to be)."""
-    if not isinstance(weights, Fixed):
-        return isinstance(weights, Identity)
+    if not exactly(weights, Fixed):
+        return exactly(weights, Identity)
     value = weights.value
     if value.shape[0] != 1 or isinstance(value, jax.core.Tracer):
         return False
@@ -24,9 +25,9 @@ def energy_identity(weights: Weights) -> tuple[str, float]:
 
     "identity" (Q = K = I, V = v I), "matched" (V = Q^T K = V^T), "opposed" (V = -Q^T K = V^T), else the reason why not.
     """
-    if isinstance(weights, Identity):
+    if exactly(weights, Identity):
         return "identity", 1.0
-    if isinstance(weights, Fixed) and weights.value.shape[0] == 1 and not isinstance(weights.value, jax.core.Tracer):
+    if exactly(weights, Fixed) and weights.value.shape[0] == 1 and not isinstance(weights.value, jax.core.Tracer):
         d = weights.value.shape[-1]
         query, key = (np.eye(d) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
         score, value = query.T @ key, np.asarray(weights.value[0])

@@ -119,7 +119,7 @@ def _attempt(job: Job) -> tuple[bytes, str, str]:
         if job.power:
             found = objections(claim, job.size, job.changes, outcome.checks)
             outcome = msgspec.structs.replace(outcome, objections=found)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
     finally:
         make_room_for_programs()

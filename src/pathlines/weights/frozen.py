@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import FormError, PathlinesWarning, finite_number, positive_integer, require
-from pathlines.foundation.module import Module
+from pathlines.foundation.module import Module, exactly
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.law import HeadLaw
 from pathlines.weights.offsets import Points, drawn_points, tensor_points, tensor_size
@@ -79,7 +79,7 @@ def frozen(law: HeadLaw, beta: float = 1.0, tolerance: float = 1e-3, seed: int =
     if atoms is not None:
         nothing = jnp.zeros((atoms.probabilities.shape[0], d))
         return FrozenHeads(atoms.probabilities, atoms.values, atoms.scores, nothing)
-    if not isinstance(law, GaussianHeads):
+    if not exactly(law, GaussianHeads):
         raise FormError(f"Averages over {type(law).__name__} are not known: it needs atoms or Gaussian heads.")
     if law.centred or not law.random_scores:
         return FrozenHeads(jnp.ones(1), law.mean_value[None], law.mean_score[None], jnp.zeros((1, d)))

@@ -14,7 +14,7 @@ from pathlines.attention import Softmax
 from pathlines.domain.chi import bartlett_counts, bartlett_from
 from pathlines.domain.draws import Draws
 from pathlines.domain.span import reduced
-from pathlines.foundation.module import Module
+from pathlines.foundation.module import Module, exactly
 from pathlines.kernels import attend
 from pathlines.model.samplers.choice import ENTRY, MULTIPLY, NORMAL
 from pathlines.weights.gaussian import GaussianHeads
@@ -141,4 +141,4 @@ def _times(matrix: Float[Array, ...], x: Float[Array, "n q"]) -> Float[Array, "q
 
 def not_gaussian(model: Any) -> str | None:
     """Why the layers cannot be drawn without their matrices."""
-    return None if isinstance(model.law, GaussianHeads) else f"it needs Gaussian heads, not {type(model.law).__name__}"
+    return None if exactly(model.law, GaussianHeads) else f"it needs Gaussian heads, not {type(model.law).__name__}"
