@@ -23,11 +23,14 @@ from pathlines.foundation.setting import changed_setting
 from pathlines.integrate import Run, chain, ensemble, flow, layers
 from pathlines.integrate.observe import checked_observables
 from pathlines.model import MODELS, Model
+from pathlines.observable.linkage import CELL_DIMENSIONS
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
 from pathlines.store.runs import dataset_to_run, run_to_dataset
 
+COMPARED = 20_000
+"""Tokens all pairs of which are compared at every record without being asked to."""
 STARTS = ("uniform", "sines", "simplex", "cube")
 
 
@@ -64,7 +67,7 @@ def execute(
     """
     model = build(request)
     if not request.record:
-        request = msgspec.structs.replace(request, record=_usual(model, request.n))
+        request = msgspec.structs.replace(request, record=_affordable(_usual(model, request.n), request))
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store
@@ -120,6 +123,16 @@ def _usual(model: Model, n: int) -> tuple[str, ...]:
         return ("cluster_count", "diameter")
     has_energy = type(model).energy_deficit is not Model.energy_deficit
     return (*(("energy_fraction",) if has_energy else ()), "cluster_count", *pairs)
+
+
+def _affordable(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
+    """Those that need not compare all pairs of very many tokens; a warning names the others."""
+    slow = {"diameter", *(("cluster_count",) if request.d > CELL_DIMENSIONS else ())} & set(names)
+    if not slow or request.n <= COMPARED:
+        return names
+    text = f"left out, since comparing all pairs of n = {request.n} tokens takes minutes a record; --record insists"
+    warnings.warn(f"{', '.join(sorted(slow))}: {text}.", PathlinesWarning, stacklevel=2)
+    return tuple(name for name in names if name not in slow)
 
 
 def _law(request: Request) -> Any:

@@ -9,7 +9,7 @@ from jax.typing import DTypeLike
 
 from pathlines.foundation.errors import ArgumentError, PrecisionError
 
-REMEDY = "call pathlines.enable_float64() once at the start, or pass dtype='float32'"
+REMEDY = "JAX has 64-bit numbers switched off: call pathlines.enable_float64() once at the start"
 
 
 def enable_float64() -> None:
@@ -17,11 +17,14 @@ def enable_float64() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-def resolve_dtype(dtype: DTypeLike = "float64") -> np.dtype:
-    """Return the floating dtype asked for; raise when it is float64 and JAX would silently make it float32."""
+def resolve_dtype(dtype: DTypeLike = "float64", otherwise: str = "pass dtype='float32'") -> np.dtype:
+    """Return the floating dtype asked for; raise when it is float64 and JAX would silently make it float32.
+
+    ``otherwise`` is what the caller can be given instead of float64.
+    """
     wanted = np.dtype(dtype)
     if wanted not in (np.dtype("float32"), np.dtype("float64")):
         raise ArgumentError(f"Argument `dtype` must be 'float32' or 'float64', but is {wanted.name!r}.")
     if wanted == np.dtype("float64") and jnp.result_type(float) != wanted:
-        raise PrecisionError(f"float64 was asked for, but JAX has 64-bit numbers switched off: {REMEDY}.")
+        raise PrecisionError(f"float64 was asked for, but {REMEDY}, or {otherwise}.")
     return wanted

@@ -7,7 +7,9 @@ JAX forgets all programs or none: those still needed are compiled again, once fo
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,7 @@ def make_room_for_programs() -> bool:
     if taken < (_count.bare + ROOM if main else LAST_RESORT):
         return False
     jax.clear_caches()
+    _return_memory()
     _count.forgotten += 1
     _count.bare = share_of_maps()
     return True
@@ -74,6 +77,12 @@ def share_of_maps() -> float:
             return sum(1 for _ in maps) / int(MOST_MAPS.read_text())
     except (OSError, ValueError):
         return 0.0
+
+
+def _return_memory() -> None:
+    """Give what programs held back to the system, where the C library can: else only further programs may use it."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _tracing() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -13,6 +14,9 @@ from pathlines.integrate.journey import Journey
 from pathlines.integrate.run import Certificate
 from pathlines.model import NormalisedAttention
 from pathlines.model.base import Model
+
+QUADRUPLES = 64
+"""Of tokens, whose cross-ratios are compared: those of the first ``QUADRUPLES`` + 3 tokens, in lexical order."""
 
 
 def certificates(model: Model, journey: Journey, data: xr.Dataset, rtol: float | None) -> tuple[Certificate, ...]:
@@ -51,8 +55,9 @@ def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[C
     scheme = isinstance(model, NormalisedAttention)
     if beta is None or float(beta) != 0 or model.energy_identity() != "holds" or scheme:
         return []
-    start = np.asarray(journey.posed.model.deficits(journey.posed.model.initial(journey.posed.tokens), jnp.zeros(())))
-    end = np.asarray(journey.model.deficits(journey.carry.state, journey.carry.t))
+    posed = journey.posed.model
+    start = _first_deficits(posed, posed.initial(journey.posed.tokens), jnp.zeros(()))
+    end = _first_deficits(journey.model, journey.carry.state, journey.carry.t)
     apart = end[~np.eye(len(end), dtype=bool)]
     worst = _worst_drift(start, end) if apart.size and apart.min() > 1e-26 else None
     if worst is None:
@@ -61,9 +66,17 @@ def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[C
     return [Certificate("cross_ratios", worst, None if slack is None else 100 * slack, ok, "relative drift, β = 0")]
 
 
+def _first_deficits(model: Model, state: Any, t: Any) -> np.ndarray:
+    """Pair deficits of the tokens that ``_worst_drift`` looks at."""
+    if jax.tree.leaves(state)[0].shape[0] <= QUADRUPLES + 3:
+        return np.asarray(model.deficits(state, t))
+    rows = jax.vmap(lambda i: model.deficits_of(state, t, i))(jnp.arange(QUADRUPLES + 3))
+    return np.asarray(rows)[:, : QUADRUPLES + 3]
+
+
 def _worst_drift(start: np.ndarray, end: np.ndarray) -> float | None:
     changes: list[Any] = []
-    for i, j, k, m in itertools.islice(itertools.combinations(range(len(start)), 4), 64):
+    for i, j, k, m in itertools.islice(itertools.combinations(range(len(start)), 4), QUADRUPLES):
         ratios = [u[i, j] * u[k, m] / (u[i, k] * u[j, m]) for u in (start, end) if u[i, k] * u[j, m] > 0]
         if len(ratios) == 2 and ratios[0] > 0:
             changes.append(abs(ratios[1] / ratios[0] - 1))

@@ -95,8 +95,9 @@ def chain(
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
     count = 1 if runs is None else positive_integer("runs", runs)
     law, example = _starts(model, start, key)
-    chosen = checked_observables(record) if not isinstance(record, tuple) or record else ()
     first = jax.tree.leaves(example)[0]
+    given = not isinstance(record, tuple) or bool(record)
+    chosen = checked_observables(record, [model], first.dtype) if given else ()
     ambient = any(o.ambient for o in chosen) or not chosen
     posed, name, reason = model.sampled(first.shape, ambient, sampler)
     chosen = chosen or (positions if posed.has_tokens else _whole_state(jax.eval_shape(posed.initial, example)),)
@@ -140,7 +141,7 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
     model.check(arrays)
     leaves = jax.tree.leaves(arrays)
     single = all(x.dtype == np.float32 for x in leaves)
-    dtype = resolve_dtype("float32" if single else "float64")
+    dtype = resolve_dtype("float32" if single else "float64", "pass a start of float32 numbers")
     example = jax.tree.map(lambda x: jnp.asarray(x, dtype), arrays)
     return _Start(example), example
 

@@ -55,10 +55,11 @@ def ensemble(
     began = clock.perf_counter()
     make_room_for_programs()
     runs, grid = positive_integer("runs", runs), time_grid(until, times)
-    chosen = checked_observables(record) or (positions,)
     name, values = _parameter(model, over)
     example = admitted_tokens(model, law(key))
     exact = cast(model, example.dtype)
+    swept = (exact if name is None else _with(exact, name, value) for value in values)
+    chosen = checked_observables(record, swept, example.dtype) or (positions,)
     lanes = shared_settings(exact, example, grid, chosen, method, rtol, atol, step, max_steps)
     number_of = np.repeat(np.arange(len(values)), runs)
     sample_of = np.tile(np.arange(runs), len(values))
@@ -128,11 +129,16 @@ def _groups(
 
     def one(value: Array, sample: Array) -> tuple[Array, tuple[Array, ...]]:
         tokens = law(jax.random.fold_in(key, sample)).astype(lanes.grid.dtype)
-        mine = model if name is None else eqx.tree_at(lambda m: getattr(m, name), model, value)
+        mine = model if name is None else _with(model, name, value)
         return one_run(lanes, mine, tokens)
 
     group = jax.vmap(one)
     return jax.lax.map(lambda item: group(*item), (values, samples))
+
+
+def _with(model: Model, name: str, value: Any) -> Model:
+    """The model with one of its numbers changed."""
+    return eqx.tree_at(lambda m: getattr(m, name), model, jnp.asarray(value))
 
 
 def _dataset(

@@ -78,7 +78,8 @@ def flow(
     began = clock.perf_counter()
     make_room_for_programs()
     tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
-    chosen, summed = checked_observables(record) or (positions,), checked_observables(accumulate)
+    chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
+    summed = checked_observables(accumulate, [model], tokens.dtype)
     scheme = chosen_method(method, step, model)
     form = _form_on_sphere(method, form) if scheme.spherical else form
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
@@ -118,7 +119,8 @@ def flow(
 def admitted_tokens(model: Model, tokens: Any) -> jax.Array:
     """Tokens as a float array of one dtype, checked against the model."""
     array = finite_array("tokens", tokens)
-    dtype = resolve_dtype(array.dtype if array.dtype in (np.float32, np.float64) else "float64")
+    known = array.dtype if array.dtype in (np.float32, np.float64) else "float64"
+    dtype = resolve_dtype(known, "pass tokens.astype('float32')")
     model.check(array)
     return jnp.asarray(array, dtype)
 

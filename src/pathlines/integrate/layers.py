@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
 from pathlines.foundation.programs import make_room_for_programs
-from pathlines.integrate.flow import Recorded, admitted_tokens, cast
+from pathlines.integrate.flow import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
@@ -35,8 +35,9 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
     eta = finite_number("step", step, low=0.0, open_low=True)
-    chosen = checked_observables(record) or (positions,)
-    exact = cast(model, tokens.dtype)
+    chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
+    n, d = tokens.shape[-2:]
+    exact, choice = cast(model, tokens.dtype).summed(n, d, tokens.dtype, FIXED_STEP_ERROR / 10)
     final, columns = _stack(exact, exact.initial(tokens), jnp.asarray(eta, tokens.dtype), chosen, depth // every, every)
     numbers = np.arange(0, depth + 1, every)
     data = xr.Dataset(coords={"time": eta * numbers, "layer": ("time", numbers)})
@@ -54,7 +55,8 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
         "step": eta,
         "versions": provenance(),
     }
-    form = Form("tokens", 0.0, "layers act on coordinates")
+    sums = f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""
+    form = Form("tokens", 0.0, f"layers act on coordinates{sums}")
     seconds = clock.perf_counter() - began
     return Run(data, (check,), (form,), "completed", setting, seconds, model, Final(exact, final, eta * depth, tokens))
 

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.registry import Registry
-from pathlines.model.base import Snapshot
+from pathlines.model.base import Model, Snapshot
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Observable:
     """A named pure function of a ``Snapshot``, evaluated inside the loop so that trajectories need not be stored.
 
     ``dims`` names the axes of its value; ``needs_tokens`` says that pair deficits are not enough; ``ambient`` that it
-    is not invariant under rotations (so the span form d > n cannot serve it).
+    is not invariant under rotations (so the span form d > n cannot serve it). ``check(model, dtype)`` raises where the
+    numbers of the model rule it out, which nothing inside the loop can.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Observable:
     needs_tokens: bool = False
     ambient: bool = False
     parameters: tuple[tuple[str, Any], ...] = ()
+    check: Callable[[Model, Any], None] | None = None
 
     def __call__(self, snapshot: Snapshot) -> Array:
         """Evaluate."""
@@ -63,27 +65,31 @@ def observable(
     dims: tuple[str, ...] = (),
     needs_tokens: bool = False,
     ambient: bool = False,
+    check: Callable[[Model, Any], None] | None = None,
     **parameters: Any,
 ) -> Callable[[Callable[..., Array]], Observable]:
     """Turn a function of a snapshot into a registered observable; keywords are its default parameters."""
 
     def wrap(function: Callable[..., Array]) -> Observable:
-        entry = Observable(
-            name, label, symbol, function, dims, needs_tokens, ambient, tuple(sorted(parameters.items()))
-        )
+        given = tuple(sorted(parameters.items()))
+        entry = Observable(name, label, symbol, function, dims, needs_tokens, ambient, given, check)
         return OBSERVABLES.register(name, entry)
 
     return wrap
 
 
-def checked_observables(entries: Any) -> tuple[Observable, ...]:
-    """Accept observables, their names, or one of either."""
+def checked_observables(entries: Any, models: Iterable[Model] = (), dtype: Any = None) -> tuple[Observable, ...]:
+    """Accept observables, their names, or one of either; each is checked against the models that it will look at."""
     if isinstance(entries, (Observable, str)) or not isinstance(entries, Iterable):
         entries = (entries,)
     chosen = tuple(OBSERVABLES[e] if isinstance(e, str) else e for e in entries)
     for entry in chosen:
         if not isinstance(entry, Observable):
             raise ArgumentError(f"Argument `record` must hold observables or their names, but holds {entry!r}.")
+    checks = [entry.check for entry in chosen if entry.check is not None]
+    for model in models if checks else ():
+        for check in checks:
+            check(model, dtype)
     return chosen
 
 

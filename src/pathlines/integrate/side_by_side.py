@@ -38,12 +38,13 @@ def side_by_side(
     shapes. Records have dims run, time, … . One compilation; groups of runs on all cores.
     """
     make_room_for_programs()
-    grid, chosen = time_grid(None, times), checked_observables(record) or (positions,)
+    grid = time_grid(None, times)
     if len(models) == 0 or len(models) != len(tokens):
         raise ArgumentError(f"Argument `tokens` must hold one start a model ({len(models)}), but holds {len(tokens)}.")
     if len({jax.tree.structure(m) for m in models}) != 1:
         raise ArgumentError("Argument `models` must hold models that differ in numbers only.")
     starts = admitted_tokens(models[0], tokens)
+    chosen = checked_observables(record, models, starts.dtype) or (positions,)
     for model, start in zip(models, starts, strict=True):
         limit, why = model.horizon(start)
         if limit < grid[-1]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import jax
@@ -23,6 +25,8 @@ State = Any
 
 MANY_TOKENS = 512
 """Beyond it n × n numbers a record cost more than the steps between them."""
+BLOCK_PAIRS = 1 << 20
+"""Pairs of tokens that are looked at side by side."""
 
 
 class Model(Module):
@@ -112,6 +116,13 @@ class Model(Module):
     def deficits(self, state: State, t: Array) -> Float[Array, "n n"]:
         """u_ij = ½|x_i - x_j|² of the tokens."""
         return pair_deficits(self.tokens(state, t))
+
+    def deficits_of(self, state: State, t: Array, i: Array) -> Float[Array, " n"]:
+        """Row i of ``deficits``, for many tokens."""
+        if not self.has_tokens:
+            return self.deficits(state, t)[i]
+        x = self.tokens(state, t)
+        return jnp.sum(0.5 * (x - x[i]) ** 2, axis=-1)
 
     def attention_matrix(self, state: State, t: Array) -> Float[Array, "n n"]:
         """The weights a_ij of one head, diagonal included."""
@@ -253,17 +264,31 @@ class Snapshot(Module):
     @property
     def deficits(self) -> Float[Array, "n n"]:
         """u_ij = ½|x_i - x_j|²."""
+        self.require_room("pair deficits")
         return self.model.deficits(self.state, self.time)
 
     @property
     def masses(self) -> Float[Array, " n"]:
         """Token masses, summing to one."""
-        rows = self.tokens if self.model.has_tokens else self.deficits
+        rows = self.tokens if self.model.has_tokens else self.model.deficits(self.state, self.time)
         return self.model.normalised_masses(rows.shape[0], rows.dtype)
+
+    @property
+    def many(self) -> bool:
+        """Whether n × n numbers are to be avoided."""
+        return self.model.has_tokens and self.masses.shape[0] > MANY_TOKENS
+
+    def of_rows(self, look: Callable[[Float[Array, " n"], Array], Array]) -> Array:
+        """``look(u_i, i)`` for each token i, u_i its deficits with all tokens; many tokens are looked at in blocks."""
+        if not self.many:
+            u = self.deficits
+            return jax.vmap(look)(u, jnp.arange(u.shape[0]))
+        row = lambda i: look(self.model.deficits_of(self.state, self.time, i), i)  # noqa: E731
+        return in_rows(row, self.masses.shape[0])
 
     def mean_deficit(self, masses: Float[Array, " n"]) -> Float[Array, ""]:
         """Σ_ij m_i m_j u_ij = Σ_i m_i |x_i - x̄|²: pair by pair for few tokens (all digits), O(nd) for many."""
-        if not self.model.has_tokens or masses.shape[0] <= MANY_TOKENS:
+        if not self.many:
             return masses @ self.deficits @ masses
         x = self.tokens
         return masses @ jnp.sum((x - masses @ x) ** 2, axis=-1)
@@ -271,7 +296,29 @@ class Snapshot(Module):
     @property
     def attention(self) -> Float[Array, "n n"]:
         """The attention matrix a_ij."""
+        self.require_room("attention matrix")
         return self.model.attention_matrix(self.state, self.time)
+
+    def require_room(self, what: str) -> None:
+        """``FormError`` for a matrix that this machine cannot hold, before it is asked for."""
+        n, size = self.masses.shape[0], self.masses.dtype.itemsize
+        if n * n * size > physical_memory():
+            has = f"{n * n * size / 1e9:.0f} GB, and this machine has {physical_memory() / 1e9:.0f} GB"
+            raise FormError(f"The {what} of n = {n} tokens takes {has}: record what needs no n × n numbers.")
+
+
+def in_rows(row: Callable[[Array], Array], n: int) -> Array:
+    """``row(i)`` for i = 0..n-1, where a row looks at n tokens: in blocks that stay in the cache."""
+    return jax.lax.map(row, jnp.arange(n), batch_size=max(1, BLOCK_PAIRS // n))
+
+
+@cache
+def physical_memory() -> float:
+    """Bytes of this machine; unbounded where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 class Description(msgspec.Struct, frozen=True):

@@ -59,6 +59,10 @@ class CircleAttention(Model):
         """u_ij = 2 sin²((θ_i - θ_j)/2), relatively accurate for close angles."""
         return 2 * jnp.sin((state[:, None] - state[None, :]) / 2) ** 2
 
+    def deficits_of(self, state: Float[Array, " n"], t: Array, i: Array) -> Float[Array, " n"]:
+        """Row i of them."""
+        return 2 * jnp.sin((state - state[i]) / 2) ** 2
+
     def attention_matrix(self, state: Float[Array, " n"], t: Array) -> Float[Array, "n n"]:
         """a_ij, the only place where the circle form writes n² numbers."""
         kind = Unnormalised(self.shift) if self.unnormalised else Softmax()

@@ -7,13 +7,14 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, require
+from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
@@ -31,6 +32,8 @@ LARGEST_GRAM = MANY_TOKENS
 START: Any = np.zeros(())
 """Depth-time zero, without asking the device for it."""
 RIPE_DEFICIT = 5e-7
+DIRECT_ERROR = 1e-10
+"""Relative error of spectral sums in a drift that is called by itself, where no run has a tolerance."""
 
 
 class SelfAttention(Model):
@@ -51,7 +54,8 @@ class SelfAttention(Model):
 
     Good values: n = 32..200, d = 2 or 3, β = 1 (direct collapse), β = 9 (long plateaus), until 15..30.
     Cost of a drift: O(H n² d) time, O(n d) memory; O(nC) by C harmonics on the circle and on S² where that is less.
-    ``summation`` "dense" or "spectral" overrides the choice, which every run records.
+    ``summation`` "dense" or "spectral" overrides the choice, which every run records; a drift called by itself sums
+    directly unless "spectral" is asked for.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
@@ -164,8 +168,9 @@ class SelfAttention(Model):
         """The attention vectors A_i (perceptron included) and the log-scale of head one."""
         masses = self.normalised_masses(x.shape[0], x.dtype)
         heads = self.weights.at(t)
-        if self.fast is not None:
-            out, log_scale = self.fast.attend(self.attention, x, self.beta, masses)
+        fast = self._harmonics(x)
+        if fast is not None:
+            out, log_scale = fast.attend(self.attention, x, self.beta, masses)
             out = self.weights.value_sign * out
         elif heads is None:
             out, log_scale = self._summed(x, masses)
@@ -178,6 +183,20 @@ class SelfAttention(Model):
         if self.perceptron is not None:
             out = out + self.perceptron(x)
         return out, log_scale
+
+    def _harmonics(self, x: Float[Array, "n d"]) -> SpectralSum | None:
+        """Those that ``summed`` chose for a run; where a drift is called by itself, those that were asked for."""
+        if self.fast is not None or self.summation != "spectral":
+            return self.fast
+        if isinstance(self.beta, jax.core.Tracer):
+            raise FormError(
+                "summation='spectral' needs β as a number when a program is compiled, but β is an argument of it: "
+                "compile jax.jit(lambda x, t: model.drift(x, t)), use flow, or sweep with summation='dense'."
+            )
+        n, d = x.shape
+        model: Any = self.summed(n, d, x.dtype, DIRECT_ERROR)[0]
+        found: SpectralSum = model.fast
+        return found
 
     def _summed(self, x: Float[Array, "n d"], masses: Float[Array, " n"]) -> tuple[Array, Array]:
         """Attention with Q = K = V = I."""

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import math
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from pathlines.integrate.observe import observable
-from pathlines.model.base import Snapshot
-
-
-def component_labels(adjacency: Bool[Array, "n n"]) -> Int[Array, " n"]:
-    """The smallest index of each token's connected component, by minimum propagation with pointer jumping."""
-    n = adjacency.shape[0]
-
-    def spread(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        labels, _ = state
-        lowest = jnp.min(jnp.where(adjacency, labels[None, :], n), axis=1)
-        new = jnp.minimum(labels, lowest)
-        return new[new], jnp.any(new != labels)
-
-    labels, _ = jax.lax.while_loop(lambda s: s[1], spread, (jnp.arange(n), jnp.asarray(True)))
-    return labels
+from pathlines.model.base import MANY_TOKENS, Snapshot
+from pathlines.observable.linkage import component_labels, linked_labels
 
 
 def linked(x: Float[Array, "n d"], reach: Array | float) -> Int[Array, " n"]:
     """The group of each point of a sphere by single linkage at the angle ``reach``; numbers of groups have gaps.
 
-    On the circle groups are cut where the gap to the next angle is wider: O(n log n) there, O(n²d) elsewhere.
+    On the circle groups are cut where the gap to the next angle is wider: O(n log n) there and on S², O(n²d) elsewhere.
     """
     if x.shape[1] != 2:
-        near = x @ x.T >= jnp.cos(jnp.minimum(reach, math.pi))
+        cosine = jnp.cos(jnp.minimum(reach, math.pi))
+        if x.shape[0] > MANY_TOKENS:
+            return linked_labels(x, 1 - cosine)
+        near = x @ x.T >= cosine
         return component_labels(near | jnp.eye(x.shape[0], dtype=bool))
     angles = jnp.arctan2(x[:, 1], x[:, 0])
     order = jnp.argsort(angles)
@@ -44,6 +33,8 @@ def linked(x: Float[Array, "n d"], reach: Array | float) -> Int[Array, " n"]:
 
 
 def _labels(snapshot: Snapshot, delta: float) -> Array:
+    if snapshot.many:
+        return linked_labels(snapshot.tokens, delta)
     u = snapshot.deficits
     return component_labels((u <= delta) | jnp.eye(u.shape[0], dtype=bool))
 

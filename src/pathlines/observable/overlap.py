@@ -12,15 +12,15 @@ from jaxtyping import Array, Float
 from pathlines.domain.lapack import symmetric_eigenvalues
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.model.base import MANY_TOKENS, Snapshot
-from pathlines.observable.pairs import overlap_matrix
+from pathlines.model.base import Snapshot
+from pathlines.observable.pairs import largest_deficit, overlap_matrix, require_sphere, u_mean
 
 
 @observable("mean_square", "squared length of the mean token", "|mean x|²")
 def mean_square(snapshot: Snapshot) -> Array:
     """m = |Σ m_i x_i|² = Σ m_i m_j <x_i, x_j>: 1/n for orthogonal tokens, one at collapse."""
     masses = snapshot.masses
-    if masses.shape[0] > MANY_TOKENS and snapshot.model.has_tokens:
+    if snapshot.many:
         return jnp.sum((masses @ snapshot.tokens) ** 2)
     return masses @ overlap_matrix(snapshot) @ masses
 
@@ -28,22 +28,28 @@ def mean_square(snapshot: Snapshot) -> Array:
 @observable("overlap_deviation", "largest deviation from the mean overlap", "max |⟨xᵢ,xⱼ⟩−mean|")
 def overlap_deviation(snapshot: Snapshot) -> Array:
     """max_{i≠j} |K_ij - γ̄|, γ̄ the mean overlap: zero on a simplex."""
-    u = snapshot.deficits
-    apart = ~jnp.eye(u.shape[0], dtype=bool)
-    mean = jnp.sum(u) / max(u.shape[0] * (u.shape[0] - 1), 1)
-    return jnp.max(jnp.where(apart, jnp.abs(u - mean), 0.0))
+    mean = u_mean(snapshot)
+    numbers = jnp.arange(snapshot.masses.shape[0])
+    return jnp.max(snapshot.of_rows(lambda u, i: jnp.max(jnp.where(numbers != i, jnp.abs(u - mean), 0.0))))
 
 
 @observable("smallest_overlap", "smallest overlap", "min ⟨xᵢ,xⱼ⟩")
 def smallest_overlap(snapshot: Snapshot) -> Array:
     """min_ij K_ij = 1 - max u_ij."""
-    return jnp.min(overlap_matrix(snapshot))
+    require_sphere(snapshot)
+    return 1 - largest_deficit(snapshot)
 
 
 @observable("effective_rank", "effective rank", "exp H(λ/n)")
 def effective_rank(snapshot: Snapshot) -> Array:
-    """exp(-Σ p_k ln p_k), p_k = λ_k/n for the eigenvalues of K: n for orthogonal tokens, one at collapse. O(n³)."""
-    values = jnp.maximum(symmetric_eigenvalues(overlap_matrix(snapshot)), 0.0)
+    """exp(-Σ p_k ln p_k), p_k = λ_k/n for the eigenvalues of K: n for orthogonal tokens, one at collapse.
+
+    O(n³); O(nd²) for many tokens of dimension d < n, since XᵀX has the eigenvalues of K = XXᵀ that are not zero.
+    """
+    require_sphere(snapshot)
+    few = snapshot.many and snapshot.tokens.shape[1] < snapshot.tokens.shape[0]
+    gram = snapshot.tokens.T @ snapshot.tokens if few else overlap_matrix(snapshot)
+    values = jnp.maximum(symmetric_eigenvalues(gram), 0.0)
     p = values / jnp.sum(values)
     return jnp.exp(-jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0)), 0.0)))
 
@@ -51,7 +57,7 @@ def effective_rank(snapshot: Snapshot) -> Array:
 @observable("antipodal_pairs", "antipodal pairs", "#{⟨xᵢ,xⱼ⟩<−1+δ}", delta=0.1)
 def antipodal_pairs(snapshot: Snapshot, delta: float) -> Array:
     """Number of pairs i < j with K_ij < -1 + δ."""
-    return jnp.sum(snapshot.deficits > 2 - delta) // 2
+    return jnp.sum(snapshot.of_rows(lambda u, i: jnp.sum(u > 2 - delta))) // 2
 
 
 @observable("pair_overlap", "overlap of two tokens", "R")
@@ -68,7 +74,7 @@ def pair_artanh(snapshot: Snapshot) -> Array:
 
 
 def _pair_deficit(snapshot: Snapshot) -> Float[Array, ""]:
-    u = snapshot.deficits
-    if u.shape[0] != 2:
-        raise FormError(f"Overlaps of a pair need two tokens, but there are {u.shape[0]}; record mean_overlap.")
-    return u[0, 1]
+    n = snapshot.masses.shape[0]
+    if n != 2:
+        raise FormError(f"Overlaps of a pair need two tokens, but there are {n}; record mean_overlap.")
+    return snapshot.deficits[0, 1]

@@ -14,6 +14,7 @@ def _attentions(snapshot: Snapshot, seed: int) -> Float[Array, "h n n"]:
     """Attention of the heads of a layer; random heads are new ones, fixed by seed and time."""
     moment = jax.lax.bitcast_convert_type(snapshot.time.astype("float32"), jnp.uint32)
     key = jax.random.fold_in(jax.random.key(seed), moment)
+    snapshot.require_room("attention matrix")
     return snapshot.model.head_attentions(snapshot.state, snapshot.time, key)
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
-from pathlines.observable.clusters import component_labels
+from pathlines.observable.linkage import component_labels, linked_labels
 
 
 @observable("slow_manifold_distance", "largest diameter of a cluster", "max_q diam C_q")
@@ -21,7 +21,10 @@ def slow_manifold_distance(snapshot: Snapshot) -> Array:
     beta = getattr(snapshot.model, "beta", None)
     if beta is None or not snapshot.model.on_sphere:
         raise FormError(f"{type(snapshot.model).__name__} has no slow manifold: it needs β and unit tokens.")
-    u = snapshot.deficits
-    labels = component_labels((8 * beta * u <= 1) | jnp.eye(u.shape[0], dtype=bool))
-    together = labels[:, None] == labels[None, :]
-    return jnp.sqrt(2 * jnp.max(jnp.where(together, jnp.maximum(u, 0.0), 0.0)))
+    if snapshot.many:
+        labels = linked_labels(snapshot.tokens, 1 / (8 * beta))
+    else:
+        u = snapshot.deficits
+        labels = component_labels((8 * beta * u <= 1) | jnp.eye(u.shape[0], dtype=bool))
+    within = snapshot.of_rows(lambda u, i: jnp.max(jnp.where(labels == labels[i], u, 0.0)))
+    return jnp.sqrt(2 * jnp.maximum(jnp.max(within), 0.0))
