@@ -78,7 +78,7 @@ def descendants(pid):
     return [q for p in found for q in (p, *descendants(p))]
 
 
-def gone(pids, seconds=60.0):
+def gone(pids, seconds=PATIENCE):
     """Whether all of them end."""
     deadline = time.monotonic() + seconds
     while any(_runs(p) for p in pids):

@@ -10,7 +10,7 @@ import xarray as xr
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
-from pathlines.store import Store, address
+from pathlines.store import Store, address, results, runs
 from pathlines.store.results import bytes_dataset, dataset_bytes
 
 DATA = xr.Dataset({"p": (("beta", "time"), np.arange(6.0).reshape(2, 3))}, attrs={"n": 3})
@@ -49,6 +49,40 @@ def test_damaged_files_are_recomputed_with_a_warning(tmp_path, damage):
         path.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"not a result")
     with pytest.warns(PathlinesWarning, match="not trusted"):
         assert store.get("a") is None
+
+
+def test_hdf5_never_looks_at_bytes_that_are_not_those_written(tmp_path, monkeypatch):
+    """It can search a damaged file for ever: forty-eight zeros in the description of a run were enough."""
+
+    def never(*_, **__):
+        raise AssertionError
+
+    store, random = Store(tmp_path), np.random.default_rng(0)
+    path = store.put("a", DATA)
+    whole = path.read_bytes()
+    monkeypatch.setattr(results, "read_dataset", never)
+    monkeypatch.setattr(runs, "read_dataset", never)
+    for place in random.integers(whole.rindex(results.SEAL), size=50):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(random.integers(8))
+        path.write_bytes(damaged)
+        with pytest.warns(PathlinesWarning, match="not trusted: its checksum"):
+            assert store.get("a") is None
+        with pytest.raises(ArgumentError, match="altered"):
+            pl.open_run(path)
+
+
+def test_files_without_a_seal_are_judged_by_their_content(tmp_path):
+    store = Store(tmp_path)
+    path = store.put("a", DATA)
+    path.write_bytes(path.read_bytes().rpartition(results.SEAL)[0])
+    xr.testing.assert_identical(store.get("a"), DATA.assign_attrs(store.get("a").attrs))
+
+
+def test_every_attribute_counts(tmp_path):
+    """A label of a variable is part of a figure's axis."""
+    labelled = DATA.assign(p=DATA["p"].assign_attrs(long_name="merged"))
+    assert results.content_digest(labelled) != results.content_digest(DATA)
 
 
 def test_unwritable_folder_is_an_error_with_the_remedy(tmp_path):

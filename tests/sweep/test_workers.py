@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 
+from pathlines.foundation.errors import PathlinesError
 from pathlines.sweep.workers import Lost, spread
 
 
@@ -42,6 +44,22 @@ def test_a_killed_worker_costs_its_item_only():
     assert "SIGKILL (out of memory?)" in results["die"].reason
     assert "exit code 3" in results["leave"].reason
     assert len(found) == 6
+
+
+def test_a_worker_killed_before_it_has_begun_is_started_again(monkeypatch):
+    honest, left = SpawnProcess.start, [2]
+
+    def start(self):
+        if left[0]:
+            left[0] -= 1
+            raise BrokenPipeError
+        honest(self)
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    assert list(spread(double, [[4]], 1)) == [(4, 8)]
+    left[0] = 1000
+    with pytest.raises(PathlinesError, match="killed as soon as they start"):
+        list(spread(double, [[4]], 1))
 
 
 def test_a_group_is_done_by_one_worker_in_order():

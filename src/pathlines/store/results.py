@@ -18,6 +18,8 @@ from pathlines.foundation.errors import PathlinesWarning, StoreError
 from pathlines.foundation.files import sweep_up, write_whole
 
 DIGEST = "pathlines_sha256"
+SEAL = b"\npathlines sha256 "
+"""Before the hash of all bytes, at the end of the file: readers of HDF5 do not look beyond their own end."""
 
 
 def default_root() -> Path:
@@ -29,12 +31,13 @@ def default_root() -> Path:
 
 
 def content_digest(data: xr.Dataset) -> str:
-    """A hash of names, dimensions, values and attributes."""
+    """A hash of names, dimensions, values and all attributes."""
     digest = hashlib.sha256()
     for name in sorted(map(str, data.variables)):
         variable = data[name]
         digest.update(f"{name}{variable.dims}{variable.dtype.str}".encode())
         digest.update(np.ascontiguousarray(variable.values).tobytes())
+        digest.update("".join(f"{k}={variable.attrs[k]}" for k in sorted(variable.attrs)).encode())
     for name in sorted(data.attrs):
         if name != DIGEST:
             digest.update(f"{name}={data.attrs[name]}".encode())
@@ -43,7 +46,17 @@ def content_digest(data: xr.Dataset) -> str:
 
 def file_bytes(data: xr.Dataset) -> bytes:
     """The netCDF file of a dataset with its checksum, made in memory: HDF5 ends the process when a disk is full."""
-    return bytes(data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf"))
+    body = bytes(data.assign_attrs({DIGEST: content_digest(data)}).to_netcdf(engine="h5netcdf"))
+    return body + SEAL + hashlib.sha256(body).hexdigest().encode()
+
+
+def altered(path: Path) -> bool:
+    """Whether the bytes of a file are not those that its seal was made for; HDF5 can search damaged ones for ever.
+
+    Files without a seal (cut off, or older than seals) are for HDF5 and the checksum of their content to judge.
+    """
+    body, mark, seal = path.read_bytes().rpartition(SEAL)
+    return bool(mark) and seal != hashlib.sha256(body).hexdigest().encode()
 
 
 def read_dataset(path: Path) -> tuple[xr.Dataset, bool]:
@@ -75,7 +88,7 @@ class Store:
         if not path.exists():
             return None
         try:
-            data, trusted = read_dataset(path)
+            data, trusted = (xr.Dataset(), False) if altered(path) else read_dataset(path)
             if trusted:
                 return data
             why = "its checksum does not match"

@@ -12,7 +12,7 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.files import write_whole
 from pathlines.integrate.forms import Form
 from pathlines.integrate.run import Certificate, Run
-from pathlines.store.results import file_bytes, read_dataset
+from pathlines.store.results import altered, file_bytes, read_dataset
 
 
 class _Setting(msgspec.Struct):
@@ -67,11 +67,16 @@ def open_run(path: Path | str) -> Run:
     path = Path(path)
     if not path.exists():
         raise ArgumentError(f"There is no file {path}.")
+    changed = ArgumentError(f"The file {path} has been altered since it was written: its checksum does not match.")
     try:
+        if altered(path):
+            raise changed
         data, trusted = read_dataset(path)
         run = dataset_to_run(data)
+    except ArgumentError:
+        raise
     except Exception as error:
         raise ArgumentError(f"The file {path} is not a Pathlines run ({type(error).__name__}).") from error
     if not trusted:
-        raise ArgumentError(f"The file {path} has been altered since it was written: its checksum does not match.")
+        raise changed
     return run

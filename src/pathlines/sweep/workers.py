@@ -14,9 +14,13 @@ from typing import Any
 import msgspec
 
 from pathlines.foundation.compiler import compile_quickly
+from pathlines.foundation.errors import PathlinesError
 
 ENVIRONMENT = {"NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
 """One thread a worker for JAX and NumPy, there being one worker a core; nothing is imported from the current folder."""
+
+
+ATTEMPTS = 5
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -39,7 +43,7 @@ def spread(
     os.environ.update({k: os.environ.get(k) or v for k, v in ENVIRONMENT.items()})
     compile_quickly(os.environ)
     queue = [list(g) for g in groups if g]
-    workers = [_Worker(work) for _ in range(min(count, len(queue)))]
+    workers = [_started(work) for _ in range(min(count, len(queue)))]
     try:
         busy: dict[Connection, _Worker] = {}
         while queue or busy:
@@ -51,7 +55,7 @@ def spread(
                 item, result = worker.take()
                 if isinstance(result, Lost):
                     del busy[worker.pipe]
-                    workers[workers.index(worker)] = _Worker(work)
+                    workers[workers.index(worker)] = _started(work)
                     queue[:0] = [worker.items] if worker.items else []
                 elif worker.items:
                     worker.begin(started)
@@ -61,6 +65,14 @@ def spread(
     finally:
         for worker in workers:
             worker.process.terminate()
+
+
+def _started(work: Callable[[Any], Any]) -> _Worker:
+    """A worker; one that is killed before it has read what to do is started again."""
+    for _ in range(ATTEMPTS):
+        with suppress(BrokenPipeError):
+            return _Worker(work)
+    raise PathlinesError("Worker processes are killed as soon as they start (out of memory?); `--jobs 1` needs none.")
 
 
 class _Worker:
