@@ -15,6 +15,7 @@ HOLDS = [
     ("CL-24", {"betas": [0.2, 0.02, 0.002], "seed": 1004}),
     ("ER-08b", {"until": 1.3, "steps": [0.07, 0.03, 0.011, 0.0052, 0.0024]}),
     ("CL-16", {"sizes": [[7, 2], [4, 6]], "draws": 2}),
+    ("CL-46", {"n": 44, "betas": [1.26, 5.05, 11.35], "records": 59, "delta": 5.9e-4}),
 ]
 REFUTED = [
     ("OP-01c", {"seed": 1001}),
@@ -34,9 +35,11 @@ UNDECIDED = [
     ("ER-07b", {"until": 3.5}, "rounding"),
     ("OP-01c", {"until": 2.0}, "until"),
     ("OP-01", {"until": 4.0}, "until"),
+    ("CL-48", {"n": 50, "modes": [9, 20, 56]}, "modes=["),
 ]
 REFUSED = [
     ("CL-06", {"sizes": [1, 3]}, "at least 2"),
+    ("CL-28", {"d": 1}, "at least 2"),
     ("OP-01", {"outer": [1.0, -1.0]}, "positive"),
     ("CL-15", {"random_scores": 1}, "USA"),
     ("CL-36", {"mu": [1.5]}, "between"),

@@ -15,6 +15,7 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
 @pytest.mark.parametrize(
     ("name", "changes", "verdict"),
     [
+        ("C01b", {"A": [[0.63, 0.25], [-0.38, 0.5]], "nodes": 11}, "holds"),
         ("C07", {"V": [[1.0, 0.0], [0.0, 1.0]]}, "holds"),
         ("C07", {"V": [[-0.5, 0.0], [0.0, -0.5]], "A": [[-0.8, 0.2], [-0.1, 0.3]]}, "holds"),
         ("C07", {"V": [[1.0, 1.0], [0.0, 1.0]]}, "inconclusive"),

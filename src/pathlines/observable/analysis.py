@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.spatial import ConvexHull
 
-from pathlines.foundation.errors import ArgumentError, finite_number
+from pathlines.foundation.errors import ArgumentError, finite_number, require
 
 
 def crossing_time(times: Any, values: Any, level: float) -> float:
@@ -38,6 +38,7 @@ def hull_shrink(trajectory: Any) -> float:
     ``trajectory`` is (times, n, d) with d ≥ 2; consecutive times are compared.
     """
     points = np.asarray(trajectory, float)
+    require(points.ndim == 3 and points.shape[-1] >= 2, "trajectory", "be (times, n, d) with d ≥ 2", points.shape)
     worst = -np.inf
     for before, after in itertools.pairwise(points):
         facets = ConvexHull(before).equations

@@ -43,6 +43,7 @@ def settled_count(run: Run) -> float:
 
 def simulate_polytope(s: Any) -> Evidence:
     """z to t = T; once attention is 0/1 the engine continues with the exact linear flow."""
+    require(s.d >= 2, "d", "be at least 2: a polytope has corners", s.d)
     times = np.linspace(0, s.until, s.records)
     model = RescaledAttention(np.eye(s.d))
     run = flow(model, cube_start(s), times=times, record=RECORD, method="dop853", rtol=s.rtol)
