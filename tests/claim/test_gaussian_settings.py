@@ -24,6 +24,7 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
         ("C09", {"times": [0.5, 2.0]}, "holds"),
         ("C10", {"until": 20.0}, "holds"),
         ("C16", {"A": [[0.3, 0.1], [0.1, 0.6]], "eps": 0.3, "mean": [0.4, -0.2]}, "holds"),
+        ("C16", {"eps": 0.4, "covariance": [[1.37, 0.41], [0.41, 0.96]], "nodes": 10}, "inconclusive"),
         ("C22", {"side": 6}, "holds"),
         ("C22", {"V": [[1.0, 0.2], [-0.3, 0.5]], "side": 6}, "holds"),
         ("C24", {"V": [[2.0, 0.3], [0.3, 0.4]], "A": [[0.1, -2.0], [0.7, 0.3]]}, "holds"),
