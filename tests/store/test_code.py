@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from pathlines.claim import CLAIMS
+from pathlines.claim import CLAIMS, Evidence, absolute, claim
+from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.store import code
 from pathlines.store.code import PACKAGE, fingerprint
-from pathlines.sweep.verify import Job
+from pathlines.store.results import Store
+from pathlines.sweep.verify import Job, _attempt, _finish
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +75,55 @@ def test_files_of_the_user_count_with_what_they_import(tmp_path, monkeypatch):
     assert fingerprint(files=(str(main),)) == before
     changed(monkeypatch, helper)
     assert fingerprint(files=(str(main),)) != before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os, helper",
+        "import numpy as np, os as o, helper as h",
+        "x = 1; import helper",
+        "if True: import helper",
+        "from . import helper",
+        "from .helper import x",
+        "from importlib import import_module; import_module('helper')",
+        "def f():\n    import helper",
+    ],
+)
+def test_imports_of_a_user_in_any_style_count(tmp_path, monkeypatch, line):
+    main, helper = tmp_path / "main.py", tmp_path / "helper.py"
+    main.write_text(line)
+    helper.write_text("x = 1")
+    before = fingerprint(files=(str(main),))
+    changed(monkeypatch, helper)
+    assert fingerprint(files=(str(main),)) != before
+
+
+def test_modules_of_the_user_elsewhere_on_the_path_count(tmp_path, monkeypatch):
+    main, helper = tmp_path / "main.py", tmp_path / "elsewhere" / "helper.py"
+    helper.parent.mkdir()
+    main.write_text("import helper, numpy")
+    helper.write_text("x = 1")
+    monkeypatch.syspath_prepend(helper.parent)
+    before = fingerprint(files=(str(main),))
+    changed(monkeypatch, helper)
+    assert fingerprint(files=(str(main),)) != before
+    assert not [p for p in code._closure((), (str(main),)) if "numpy" in p]
+
+
+def test_an_outcome_is_stored_under_the_code_that_computed_it(tmp_path, monkeypatch):
+    """A file that is edited while a sweep is running: the worker that started later has the new one."""
+    monkeypatch.setattr(CLAIMS, "_entries", dict(CLAIMS._entries))
+    one = lambda s: Evidence({"x": 1.0})  # noqa: E731
+    within = {"x": absolute(1.0, "one")}
+    claim("test/one", PERSPECTIVE, "", "", models=("sa",), quick={}, within=within, simulate=one, predict=one)
+    store, job = Store(tmp_path), Job("test/one", "quick", {})
+    result = _attempt(job)
+    assert result.address == job.address
+    monkeypatch.setattr(sys.modules[Job.__module__], "fingerprint", lambda *_, **__: "older code")
+    assert _finish(job, result, store).outcome.verdict == "holds"
+    assert store.get(result.address) is not None
+    assert store.get(job.address) is None
 
 
 def test_versions_and_the_choice_of_native_code_count(monkeypatch):

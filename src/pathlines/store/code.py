@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import platform
 import re
+import sys
+import sysconfig
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -78,7 +81,8 @@ def _imported(path: str) -> tuple[str, ...]:
         return ()
     text = _bytes(path).decode("utf-8", "replace")
     beside = None if PACKAGE in file.parents else file.parent
-    found = {p for name in _names(text) for p in _paths(name, beside)}
+    names = _names(text) if beside is None else _names_of_a_user(text)
+    found = {p for name in names for p in _paths(name, beside)}
     for room in ROOM.findall(text):
         if room not in NOT_LOOKED_UP:
             found.update((PACKAGE.parent / room.replace(".", "/")).rglob("*.py"))
@@ -96,12 +100,43 @@ def _names(text: str) -> Iterator[str]:
         yield from (word.split()[0] for word in words.split(","))
 
 
+def _names_of_a_user(text: str) -> Iterator[str]:
+    """The same for code in any style: several imports on a line, after a colon, or by ``import_module("name")``."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError):
+        nodes = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parent = "." * node.level + (f"{node.module}." if node.module else "")
+            yield from (parent, *(parent + alias.name for alias in node.names))
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func):
+            yield from (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+
+
 def _paths(module: str, beside: Path | None) -> list[Path]:
-    """The source of a module of ours (or beside a user's file) and of the packages it lies in; nothing for others."""
-    parts = module.split(".")
-    root = PACKAGE.parent if parts[0] == "pathlines" else beside
-    if root is None:
+    """The source of a module of ours (or of a user's) and of the packages it lies in; nothing for installed ones."""
+    parts = [part for part in module.split(".") if part]
+    if not parts:
         return []
-    heads = [root.joinpath(*parts[: k + 1]) for k in range(len(parts))]
-    candidates = [head / "__init__.py" for head in heads] + [heads[-1].with_suffix(".py")]
-    return [c for c in candidates if c.is_file() and c != PUBLIC_NAMES]
+    if parts[0] == "pathlines":
+        roots = [PACKAGE.parent]
+    elif beside is None:
+        return []
+    else:
+        up = len(module) - len(module.lstrip("."))
+        roots = [[beside, *beside.parents][up - 1]] if up else [beside, *_folders_of_the_user()]
+    found = []
+    for root in roots:
+        heads = [root.joinpath(*parts[: k + 1]) for k in range(len(parts))]
+        found += [head / "__init__.py" for head in heads] + [heads[-1].with_suffix(".py")]
+    return [file for file in found if file.is_file() and file != PUBLIC_NAMES]
+
+
+def _folders_of_the_user() -> list[Path]:
+    """Where Python looks for modules, without the folders of installed ones."""
+    installed = [Path(p).resolve() for p in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())]
+    looked = [Path(p or ".").resolve() for p in sys.path]
+    return [p for p in looked if p != PACKAGE.parent and not any(p == i or i in p.parents for i in installed)]

@@ -6,7 +6,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -108,31 +108,39 @@ def _here(job: Job, store: Store, started: Callable[[Job], None] | None) -> Fini
     return _finish(job, _attempt(job), store)
 
 
-def _attempt(job: Job) -> tuple[bytes, str, str]:
-    """(encoded outcome, failure, traceback): a claim that breaks is one failure, not the end of the sweep."""
+class _Result(NamedTuple):
+    """What an attempt leaves: a claim that breaks is one failure, not the end of the sweep."""
+
+    address: str
+    content: bytes
+    failure: str = ""
+    trace: str = ""
+
+
+def _attempt(job: Job) -> _Result:
+    """The outcome, with the address of the code that this process has: files may change while a sweep is running."""
     enable_float64()
     try:
         for file in job.load:
             load_file(file)
-        claim = CLAIMS[job.id]
+        claim, where = CLAIMS[job.id], job.address
         outcome = evaluate(claim, job.size, job.changes)
         if job.power:
             found = objections(claim, job.size, job.changes, outcome.checks)
             outcome = msgspec.structs.replace(outcome, objections=found)
     except (Exception, SystemExit) as error:
-        return b"", f"{type(error).__name__}: {error}", traceback.format_exc()
+        return _Result("", b"", f"{type(error).__name__}: {error}", traceback.format_exc())
     finally:
         make_room_for_programs()
-    return msgspec.msgpack.encode(outcome), "", ""
+    return _Result(where, msgspec.msgpack.encode(outcome))
 
 
-def _finish(job: Job, result: tuple[bytes, str, str], store: Store) -> Finished:
-    content, failure, trace = result
-    if failure:
-        return Finished(job, None, failure, trace)
-    outcome = msgspec.msgpack.decode(content, type=Outcome)
+def _finish(job: Job, result: _Result, store: Store) -> Finished:
+    if result.failure:
+        return Finished(job, None, result.failure, result.trace)
+    outcome = msgspec.msgpack.decode(result.content, type=Outcome)
     try:
-        store.put(job.address, bytes_dataset(content))
+        store.put(result.address, bytes_dataset(result.content))
     except StoreError as error:
         return Finished(job, outcome, unstored=str(error))
     return Finished(job, outcome)
