@@ -34,6 +34,16 @@ def test_high_dimension_goes_straight_to_one_cluster():
     assert found.threshold_above == pytest.approx(42.618439455)
 
 
+def test_probabilities_on_higher_spheres():
+    """They sum to one, and more tokens make k* surer; too few tokens are a sentence, not an error."""
+    few, many = (forecast(9.0, 3, n).probabilities for n in (1e4, 1e9))
+    assert sum(few) == pytest.approx(1, abs=1e-8)
+    k = forecast(9.0, 3, 1e4).dominant_degree - 1
+    assert few[k] < many[k] and np.argmax(many) == k
+    assert "too few tokens" in run("--d", "8", "--tokens", "2000").stdout
+    assert "P(k first)" in run("--d", "3").stdout
+
+
 def test_large_beta_does_not_overflow():
     found = forecast(1200.0, 2, 1e4)
     assert found.rates_usa_printed[found.dominant_degree - 1] is None

@@ -21,7 +21,7 @@ def patterns(
     d: Annotated[int, typer.Option("--d", help="Ambient dimension; 2 is the circle.")] = 2,
     tokens: Annotated[float, typer.Option("--tokens", help="Number N of i.i.d. uniform tokens (1e4, 1e12, …).")] = 1e4,
     level: Annotated[
-        float, typer.Option("--level", help="A mode has formed when its amplitude |mₖ| reaches this.")
+        float, typer.Option("--level", help="A degree has formed when its amplitude (|mₖ| on the circle) reaches this.")
     ] = 0.1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -30,9 +30,10 @@ def patterns(
     From uniform tokens every harmonic of degree k grows like exp(λₖ t) on its own; the fastest is k*, about √(2β) on
     the circle, and one (straight to a single cluster) below β ≈ 2d/3. Depth-time t counts layers times their step.
     Softmax attention has one clock; unnormalised attention has two: that of the kernel e^{β(⟨x,y⟩−1)} (scaled) and
-    that of e^{β⟨x,y⟩} as printed in the paper, e^β times faster. On the circle the probability of each count is that of
-    mode k reaching the level first (linear theory: later competition only favours k*). Rates are derived for Emergence
-    of meta-stable clustering in mean-field transformer models (arXiv:2410.23228).
+    that of e^{β⟨x,y⟩} as printed in the paper, e^β times faster. The probability of each degree is that of reaching the
+    level first (linear theory: later competition only favours k*); it needs so many tokens that no degree is above the
+    level from the start. Rates are derived for Emergence of meta-stable clustering in mean-field transformer models
+    (arXiv:2410.23228).
 
     Examples: `pathlines patterns --beta 9 --d 2 --tokens 1e4`, `pathlines patterns --beta 8 --d 64 --json`.
     """
@@ -87,6 +88,10 @@ def _sentences(found: Any) -> list[str]:
         lines.append(f"mean over starts, any mode first: t = {_number(found.mean_time)} (SA)")
     if found.expected_maxima is not None:
         lines.append(f"maxima of the potential: {found.expected_maxima:.3g} on average at t = 0")
+    if found.probabilities is None:
+        lines.append(
+            f"probabilities: too few tokens, of whose noise some degree is above {found.level:g} from the start"
+        )
     low = "" if found.threshold_below is None else f"below β = {found.threshold_below:.6g} it is {k - 1}, "
     lines.append(f"{low}above β = {found.threshold_above:.6g} it is {k + 1}")
     return lines

@@ -87,6 +87,37 @@ def test_selection_against_draws():
     assert np.all(np.abs(shares - exact) < 4 * np.sqrt(exact / 40_000) + 1e-4)
 
 
+@pytest.mark.parametrize(("d", "beta", "count"), [(2, 4.0, 5), (3, 6.0, 4), (5, 4.0, 3)])
+def test_selection_against_tokens(d, beta, count):
+    """300 starts of 300 uniform tokens, powers by the addition theorem, P_k = ν_k/N² Σ_ij C_k(<x_i, x_j>)/C_k(1).
+
+    Within 5 standard errors; the fourth cumulant moves the law of a power by 1/N.
+    """
+    rng, n, level = np.random.default_rng(d), 300, 0.3
+    rates, sizes = growth.growth_rates(beta, d, count), growth.harmonics(d, count)
+    a = d / 2 - 1
+    first = []
+    for _ in range(300):
+        x = rng.standard_normal((n, d))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        inner = np.clip(x @ x.T, -1, 1)
+        cosines = [special.eval_chebyt(k, inner) if d == 2 else special.eval_gegenbauer(k, a, inner)
+                   / special.eval_gegenbauer(k, a, 1.0) for k in range(1, count + 1)]  # fmt: skip
+        amplitudes = np.sqrt(sizes * np.mean(cosines, axis=(1, 2)) / 2)
+        first.append(np.argmin(np.log(level / amplitudes) / rates))
+    shares = np.bincount(first, minlength=count) / len(first)
+    exact = growth.selection_probabilities(beta, n, level, count, d)
+    assert exact.sum() == pytest.approx(1, abs=1e-9) and np.sum(exact > 0.1) > 1
+    assert np.all(np.abs(shares - exact) < 5 * np.sqrt(exact * (1 - exact) / len(first)) + 1 / len(first))
+
+
+def test_harmonics():
+    """2 on the circle, 2k + 1 on S², (k + 1)² on S³."""
+    k = np.arange(1, 8)
+    for d, exact in ((2, np.full(7, 2)), (3, 2 * k + 1), (4, (k + 1) ** 2)):
+        np.testing.assert_array_equal(growth.harmonics(d, 7), exact)
+
+
 def test_mean_kernel_where_bessel_functions_underflow():
     exact = integrate.quad(lambda t: np.exp(3 * (t - 1)) * (1 - t * t) ** 298.5, -1, 1)[0]
     exact /= integrate.quad(lambda t: (1 - t * t) ** 298.5, -1, 1)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.limit.metastability.growth import (
     dominant_degree,
@@ -21,7 +21,7 @@ SOURCES = (METASTABLE_EMERGENCE,)
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """Rates by degree, the fastest degree, when it forms, how likely each count is (circle), where it changes.
+    """Rates by degree, the fastest degree, when it forms, how likely each degree is first, where it changes.
 
     Rates and times of USA are given on both clocks: scaled kernel e^{β(<x,y>-1)}, printed kernel e^{β<x,y>}; ``None``
     beyond e^±700. Times of k* are (½ ln N + ln c)/λ; ``mean_time`` averages over starts and modes.
@@ -70,11 +70,21 @@ def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast
             "usa_printed": _grown(time, -log_kernel - beta),
         },
         mean_time=mean_first_time(beta, n, c) if on_circle else None,
-        probabilities=selection_probabilities(beta, n, c, count).tolist() if on_circle else None,
+        probabilities=_probabilities(beta, d, n, c, count),
         expected_maxima=float(mean_maxima(beta)) if on_circle else None,
         threshold_below=threshold(top - 1, d) if top > 1 else None,
         threshold_above=threshold(top, d),
     )
+
+
+def _probabilities(beta: float, d: int, tokens: float, level: float, count: int) -> list[float] | None:
+    """Of each degree to be first; on higher spheres ``None`` where so few tokens have degrees above the level."""
+    try:
+        return selection_probabilities(beta, tokens, level, count, d).tolist()
+    except ArgumentError:
+        if d == 2:
+            raise
+        return None
 
 
 def _grown(value: float, exponent: float) -> float | None:

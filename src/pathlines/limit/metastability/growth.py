@@ -95,38 +95,55 @@ def formation_time(beta: float, d: int, tokens: float, amplitude: float = 0.1, k
     return float((0.5 * np.log(n) + np.log(c)) / fastest)
 
 
-def quiet_start(tokens: float, amplitude: float, count: int) -> float:
-    """ln(c²N) of N i.i.d. tokens, whose modes 1..count start below the amplitude c but for one start in a hundred.
+def harmonics(d: int, count: int) -> np.ndarray:
+    """ν_k = (2k+d-2)/(k+d-2) binom(k+d-2, k), k = 1..count: how many harmonics of degree k the sphere of R^d has."""
+    d, k = positive_integer("d", d, 2), np.arange(1, positive_integer("count", count) + 1)
+    return np.rint((2 * k + d - 2) / (k + d - 2) * special.binom(k + d - 2, k))
 
-    P(|m_k(0)| > c) = exp(-c²N) for each of them. With fewer tokens "the first mode to reach c" is noise of the start.
+
+def quiet_start(tokens: float, amplitude: float, count: int, d: int = 2) -> float:
+    """ln(c²N) of N i.i.d. tokens, whose degrees 1..count start below the amplitude c but for one start in a hundred.
+
+    The amplitude of degree k is a_k = √(½ Σ_m C_km²), C_km the mean of the m-th orthonormal harmonic over the tokens:
+    |m_k| on the circle, |f_k|/√2 in L² for a density 1 + Σ f_k. Its N-fold square is ½χ² of ν_k degrees of freedom.
+    With fewer tokens "the first degree to reach c" is noise of the start.
     """
     n = finite_number("tokens", tokens, 1.0, open_low=True)
     c = finite_number("amplitude", amplitude, 0.0, 1.0, open_low=True)
-    least = float(np.log(count / EARLY)) / c**2
-    must = (
-        f"be at least ln({count}/{EARLY:g})/c² = {least:.5g} for {count} modes to start below the amplitude c = {c:g}"
-    )
-    require(n >= least, "tokens", must, n)
+    half = harmonics(d, count) / 2
+    early = lambda x: float(np.sum(special.gammaincc(half, np.exp(x)))) - EARLY  # noqa: E731
+    least = float(np.exp(optimize.brentq(early, -5.0, 5 + np.log(half.max() + 100 * len(half))))) / c**2
+    must = f"be at least {least:.5g} for degrees 1 to {count} to start below the amplitude c = {c:g}"
+    require(n >= least * (1 - 1e-9), "tokens", must, n)
     return float(np.log(n * c * c))
 
 
-def selection_probabilities(beta: float, tokens: float, amplitude: float = 0.1, count: int | None = None) -> np.ndarray:
-    """P(mode k of the circle is the first to reach the amplitude c), k = 1.., from N i.i.d. uniform tokens.
+def selection_probabilities(
+    beta: float, tokens: float, amplitude: float = 0.1, count: int | None = None, d: int = 2
+) -> np.ndarray:
+    """P(degree k is the first to reach the amplitude c), k = 1.., from N i.i.d. uniform tokens on the sphere of R^d.
 
-    m_k(0) = Z_k/√N with independent complex normals, so P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}) and
+    The coefficients of the ν_k harmonics of degree k start as independent normals of variance 1/N, so the amplitude of
+    ``quiet_start`` has P(t_k > t) = S_k(t) = γ(ν_k/2, x)/Γ(ν_k/2), x = c²N e^{-2λ_k t} (1 - e^{-x} on the circle), and
     P_k = ∫_0^∞ -S_k'(t) Π_{j≠k} S_j(t) dt / Π_j S_j(0), given that none is above c at t = 0: an integral, not a
-    simulation (derived), and the sum over k is one. SA and USA give the same numbers up to the clock, their rates being
-    proportional.
+    simulation (derived), and the sum over k is one. Higher degrees have more harmonics, and win more often for it. SA
+    and USA give the same numbers up to the clock, their rates being proportional.
     """
-    most = positive_integer("count", count) if count is not None else 6 + 3 * dominant_degree(beta, 2)
-    rates, start = growth_rates(beta, 2, most), quiet_start(tokens, amplitude, most)
+    most = positive_integer("count", count) if count is not None else _counted(dominant_degree(beta, d), d)
+    rates, start = growth_rates(beta, d, most), quiet_start(tokens, amplitude, most, d)
+    half = harmonics(d, most) / 2
 
     def density(t: float) -> np.ndarray:
-        powers = np.exp(start - 2 * rates * t)
-        late = -np.expm1(-powers)
-        hazard = 2 * rates * powers * np.exp(-powers) / np.maximum(late, 1e-300)
-        return hazard * np.prod(late)
+        logs = start - 2 * rates * t
+        late = special.gammainc(half, np.exp(logs))
+        arriving = 2 * rates * np.exp(half * logs - np.exp(logs) - special.gammaln(half))
+        return arriving / np.maximum(late, 1e-300) * np.prod(late)
 
     longest = (start + 40) / (2 * rates.max())
     value, _ = integrate.quad_vec(density, 0.0, longest, epsabs=1e-12, epsrel=1e-10, limit=2000)
-    return value / (-np.expm1(-np.exp(start))) ** most
+    return value / np.prod(special.gammainc(half, np.exp(start)))
+
+
+def _counted(fastest: int, d: int) -> int:
+    """Degrees that may be first: on the circle some more than in higher dimension, where each costs tokens."""
+    return 6 + 3 * fastest if d == 2 else max(6, 2 * fastest + 2)
