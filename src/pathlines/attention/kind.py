@@ -72,6 +72,11 @@ class Attention(Module):
         """The kind that weighs the lifted vectors."""
         return self
 
+    @property
+    def head_axes(self) -> Attention | None:
+        """Axes of the heads in the kind's own arrays, for ``jax.vmap``; none where all heads share them."""
+        return None
+
     def lift(
         self,
         queries: Float[Array, "n p"],

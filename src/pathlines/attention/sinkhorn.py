@@ -19,10 +19,18 @@ from pathlines.attention.unnormalised import Unnormalised
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.papers import UNIFIED, Paper
 
-MOST = 10_000
-"""Iterations after which one gives up: the plan is then within the column error that is reported."""
+PLAIN = 100
+"""Iterations before Newton's method takes over, which costs conjugate gradients a step."""
+DIRECT = 30
+"""Steps of Newton's method before scores are shrunk: they are short, and from a good start three are enough."""
+MOST = 400
+"""Newton steps after which one gives up: the plan is then within the column error that is reported."""
+NEAR = 1e-3
+"""Change of a potential that is small enough to go on to larger scores."""
+SHRINK = 4.0
+"""Between two sizes of the scores."""
 COUNTED = 256
-"""Tokens up to which iterations are counted before a run, for the price of one drift; above, they are estimated."""
+"""Tokens up to which one looks before a run, for the price of one drift."""
 
 
 class Balance(NamedTuple):
@@ -43,8 +51,10 @@ class Sinkhorn(LiftedSoftmax):
     on rows: the last step is softmax of the scores s_ij/ε + g_j, inner products with one column more. With
     ``iterations`` = L one stops after L half-normalisations, rows first: L = 1 is softmax of s/ε, even L end on
     columns. Cost: two sums of exponentials an iteration; on a Gaussian cloud each reduces the error by ρ_max²
-    (``limit.gaussian.sinkhorn.iteration_rate``). Directional derivatives solve the linearised equations by conjugate
-    gradients; there is no reverse mode.
+    (``limit.gaussian.sinkhorn.iteration_rate``). Few tokens at small ε would need e^{O(1/ε)} of them: after 100
+    Newton's method takes over (``settle``). Directional derivatives solve the linearised equations by conjugate
+    gradients; there is no reverse mode. ``start`` is the potential g to begin with, one for each head: a flow hands on
+    that of the step before (``model.carried``).
     """
 
     label: ClassVar[str] = "Sinkhorn attention"
@@ -57,6 +67,7 @@ class Sinkhorn(LiftedSoftmax):
     prefactor: str = eqx.field(static=True)
     iterations: int | None = eqx.field(static=True)
     tolerance: float = eqx.field(static=True)
+    start: Float[Array, ...] | None
 
     def __init__(
         self, eps: float = 1.0, prefactor: str = "1/eps", iterations: int | None = None, tolerance: float = 1e-12
@@ -66,6 +77,18 @@ class Sinkhorn(LiftedSoftmax):
         self.prefactor = prefactor
         self.iterations = None if iterations is None else positive_integer("iterations", iterations)
         self.tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
+        self.start = None
+
+    def begun(self, start: Float[Array, ...]) -> Sinkhorn:
+        """The same kind with a potential to begin with."""
+        return eqx.tree_at(lambda kind: kind.start, self, start, is_leaf=lambda x: x is None)
+
+    @property
+    def head_axes(self) -> Sinkhorn | None:
+        """The first axis of ``start`` counts the heads."""
+        if self.start is None:
+            return None
+        return jax.tree.map(lambda leaf: 0 if leaf is self.start else None, self)
 
     @property
     def core(self) -> Attention:
@@ -94,7 +117,7 @@ class Sinkhorn(LiftedSoftmax):
         own = rows[: keys.shape[0]]
         values = values / self.eps if self.prefactor == "1/eps" else values
         if self.iterations is None:
-            g = _potential(sums, self.tolerance, own, keys, masses)
+            g = self.potential(own, keys, masses, sums)
             return beside(rows, 1.0), beside(keys, g), values
         before, g = _repeated(sums, self.iterations // 2, own, keys, masses)
         if self.iterations % 2:
@@ -102,32 +125,29 @@ class Sinkhorn(LiftedSoftmax):
         f = -log_sums(sums, rows, keys, before, masses)
         return beside(beside(rows, f), 1.0), beside(beside(keys, 1.0), g), values
 
-    def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
-        """How many iterations these (β queries, keys, masses if not equal) take, if that is more than are allowed.
+    def potential(self, rows: Array, keys: Array, masses: Array, sums: Sums) -> Float[Array, " n"]:
+        """g of the scores <row_i, key_j>, from ``start``."""
+        start = jnp.zeros_like(masses) if self.start is None else self.start
+        return _potential(sums, self.tolerance, rows, keys, masses, start)
 
-        Up to ``COUNTED`` tokens by doing them; a few tokens may take far more than the cloud they were drawn from. Else
-        those of a Gaussian cloud: ln tolerance/ln ρ², ρ = tanh(½ asinh 2s), s² the largest eigenvalue of
-        Cov(βq/ε)Cov(k).
+    def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
+        """Whether the potentials of these (β queries, keys, masses if not equal) cannot be found.
+
+        Looked at for at most ``COUNTED`` tokens: only few tokens are ever that far from the cloud they were drawn from.
         """
-        if self.iterations is not None:
-            return ""
         queries, keys, *given = paired()
+        if self.iterations is not None or len(keys) > COUNTED:
+            return ""
         masses = np.asarray(given[0]) if given else np.full(len(keys), 1 / len(keys))
-        rows = queries / float(self.eps)
-        if len(keys) <= COUNTED:
-            found = _counted(self.tolerance, *(jnp.asarray(a) for a in (rows[: len(keys)], keys, masses)))
-            if int(found.iterations) < MOST:
-                return ""
-            reached = f"has not converged after {MOST} iterations (the last one changed potentials by "
-            reached += f"{float(found.change):.1g})"
-        else:
-            covariances = [np.atleast_2d(np.cov(a.T, aweights=masses, ddof=0)) for a in (rows[: len(keys)], keys)]
-            strength = np.sqrt(np.abs(np.linalg.eigvals(covariances[0] @ covariances[1])).max())
-            needed = np.log(self.tolerance) / (2 * np.log(np.tanh(np.arcsinh(2 * strength) / 2) + 1e-300))
-            if needed <= MOST:
-                return ""
-            reached = f"takes about {needed:.2g} iterations at this ε and stops at {MOST}"
-        return f"Sinkhorn attention {reached}: columns will not quite sum to one; increase eps, or set iterations."
+        rows = queries[: len(keys)] / float(self.eps)
+        found = _settled(self.tolerance, *(jnp.asarray(a) for a in (rows, keys, masses)))
+        if float(found.change) <= float(_floor(self.tolerance, found.potential, jnp.asarray(masses))):
+            return ""
+        return (
+            f"Sinkhorn attention has not converged after {MOST} steps of Newton's method (the last one changed "
+            f"potentials by {float(found.change):.1g}): columns will not quite sum to one; increase eps, "
+            "or set iterations."
+        )
 
 
 def beside(vectors: Float[Array, "n p"], column: Float[Array, " n"] | float) -> Float[Array, "n p_plus_1"]:
@@ -141,29 +161,80 @@ def log_sums(sums: Sums, rows: Array, keys: Array, shift: Array, masses: Array) 
     return sums(beside(rows, 1.0), beside(keys, shift), keys[:, :0], masses)[1]
 
 
+def _floor(tolerance: float, g: Array, masses: Array) -> Array:
+    """What a potential need not change by less than: ``tolerance``, or rounding, a few ε S for scores of size S."""
+    size = 1 + jnp.max(jnp.where(masses > 0, jnp.abs(g), 0.0))
+    return jnp.maximum(tolerance, 8 * jnp.finfo(masses.dtype).eps * size)
+
+
+def _iterated(sums: Sums, rows: Array, keys: Array, masses: Array, g: Array) -> tuple[Array, Array]:
+    """(T(g), max |T(g) - g|), T one iteration: rows, then columns."""
+    f = -log_sums(sums, rows, keys, g, masses)
+    after = -log_sums(sums, keys, rows, f, masses)
+    return after, jnp.max(jnp.where(masses > 0, jnp.abs(after - g), 0.0))
+
+
 def balance(
-    sums: Sums, tolerance: float, rows: Array, keys: Array, masses: Array, start: Array | None = None
+    sums: Sums,
+    tolerance: float,
+    rows: Array,
+    keys: Array,
+    masses: Array,
+    start: Array | None = None,
+    most: int = 10_000,
 ) -> Balance:
     """Sinkhorn's iteration in the log domain from g = ``start`` (zero), until g changes by less than ``tolerance``.
 
-    Or less than rounding: scores of size S have no digits below a few ε S.
+    Or less than rounding, or ``most`` times.
     """
-    zero = jnp.zeros_like(masses) if start is None else start
-    seen = masses > 0
 
     def go_on(state: Balance) -> Array:
-        size = 1 + jnp.max(jnp.where(seen, jnp.abs(state.potential), 0.0))
-        floor = jnp.maximum(tolerance, 8 * jnp.finfo(masses.dtype).eps * size)
-        return (state.change > floor) & (state.iterations < MOST)
+        return (state.change > _floor(tolerance, state.potential, masses)) & (state.iterations < most)
 
     def once(state: Balance) -> Balance:
-        f = -log_sums(sums, rows, keys, state.potential, masses)
-        g = -log_sums(sums, keys, rows, f, masses)
-        change = jnp.max(jnp.where(seen, jnp.abs(g - state.potential), 0.0))
+        g, change = _iterated(sums, rows, keys, masses, state.potential)
         return Balance(g, state.iterations + 1, change)
 
+    zero = jnp.zeros_like(masses) if start is None else start
     first = Balance(zero, jnp.zeros((), int), jnp.full((), jnp.inf, masses.dtype))
     return jax.lax.while_loop(go_on, once, first)
+
+
+def settle(
+    sums: Sums, tolerance: float, rows: Array, keys: Array, masses: Array, start: Array | None = None
+) -> Balance:
+    """The potential of ``balance``, by Newton's method once ``PLAIN`` iterations were not enough.
+
+    A step solves (I + r - T'(g)) δ = T(g) - g, T one iteration and r = max |T(g) - g|: δ is of order one at most, also
+    where groups of tokens hardly hear each other and I - T' is singular to rounding. It stands only if it leaves less
+    of T(g) - g than a plain iteration does: that never makes it larger, so neither does this. Potentials that are far
+    away are approached by shrinking the scores to order one, and growing them again by ``SHRINK`` with the potentials.
+    """
+    plain = balance(sums, tolerance, rows, keys, masses, start, PLAIN)
+    spread = jnp.sqrt(jnp.max(jnp.sum(rows * rows, axis=1)) * jnp.max(jnp.sum(keys * keys, axis=1)))
+
+    def go_on(state: tuple[Balance, Array]) -> Array:
+        found, by = state
+        left = (by > 1) | (found.change > _floor(tolerance, found.potential, masses))
+        return left & (found.iterations < PLAIN + MOST)
+
+    def once(state: tuple[Balance, Array]) -> tuple[Balance, Array]:
+        found, by = state
+        grown = jnp.where(found.change <= NEAR, jnp.maximum(by / SHRINK, 1.0), by)
+        size = jnp.where(found.iterations == PLAIN + DIRECT, jnp.maximum(spread, 1.0), grown)
+        g, change = _newton_step(sums, rows / size, keys, masses, found.potential * (by / size))
+        return Balance(g, found.iterations + 1, change), size
+
+    return jax.lax.while_loop(go_on, once, (plain, jnp.ones((), masses.dtype)))[0]
+
+
+def _newton_step(sums: Sums, rows: Array, keys: Array, masses: Array, g: Array) -> tuple[Array, Array]:
+    """(g, change) after one step: Newton's, or a plain iteration where that leaves less."""
+    plain, size = _iterated(sums, rows, keys, masses, g)
+    bold = g + _resolved(sums, rows, keys, masses, g, plain - g, size)
+    (_, still), (_, left) = (_iterated(sums, rows, keys, masses, x) for x in (plain, bold))
+    better = left < still
+    return jnp.where(better, bold, plain), jnp.where(better, left, still)
 
 
 def _repeated(sums: Sums, count: int, rows: Array, keys: Array, masses: Array) -> tuple[Array, Array]:
@@ -178,44 +249,56 @@ def _repeated(sums: Sums, count: int, rows: Array, keys: Array, masses: Array) -
 
 
 def _pair_sums(rows: Array, keys: Array, values: Array, masses: Array) -> tuple[Array, Array]:
-    """The log partition functions alone, by the matrix of all pairs; ``log_sums`` asks for no averages."""
-    return values[:0], jax.scipy.special.logsumexp(rows @ keys.T, axis=1, b=masses)
+    """Averages and log partition functions by the matrix of all pairs."""
+    scores = rows @ keys.T
+    total = jax.scipy.special.logsumexp(scores, axis=1, b=masses)
+    return (masses * jnp.exp(scores - total[:, None])) @ values, total
 
 
-_counted = jax.jit(partial(balance, _pair_sums), static_argnums=0)
+_settled = jax.jit(partial(settle, _pair_sums), static_argnums=0)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _potential(sums: Sums, tolerance: float, rows: Array, keys: Array, masses: Array) -> Float[Array, " n"]:
-    return balance(sums, tolerance, rows, keys, masses).potential
+def _potential(
+    sums: Sums, tolerance: float, rows: Array, keys: Array, masses: Array, start: Array
+) -> Float[Array, " n"]:
+    return settle(sums, tolerance, rows, keys, masses, start).potential
 
 
 @_potential.defjvp
 def _derivative(sums: Sums, tolerance: float, primals: Any, tangents: Any) -> tuple[Array, Array]:
-    """(I - RP) dg = dT, T the iteration at fixed g, P and R its row and column averages.
+    """(I - T'(g)) dg = dT, T the iteration at fixed g; where one started does not matter."""
+    rows, keys, masses, start = primals
+    g = _potential(sums, tolerance, rows, keys, masses, start)
+
+    def iteration(rows: Array, keys: Array, masses: Array) -> Array:
+        return _iterated(sums, rows, keys, masses, g)[0]
+
+    _, moved = jax.jvp(iteration, (rows, keys, masses), tangents[:3])
+    return g, _resolved(sums, rows, keys, masses, g, moved)
+
+
+def _resolved(
+    sums: Sums, rows: Array, keys: Array, masses: Array, g: Array, right: Array, lift: Array | float = 0.0
+) -> Float[Array, " n"]:
+    """The solution of (I + lift - RP) x = right, P and R the row and column averages at the potential g, RP = T'(g).
 
     With the columns c of the plan as it is, I - RP is symmetric for the inner product with weights c: with the masses
     instead it is so at convergence alone, and conjugate gradients go astray where the iteration stopped before. It is
     singular along constants, which no weight a_ij sees: there 1 takes the place of 0. Gaps below rounding are lifted to
     it; weights that change so little are 0 or 1.
     """
-    rows, keys, masses = primals
-    g = _potential(sums, tolerance, rows, keys, masses)
     f = -log_sums(sums, rows, keys, g, masses)
     columns = masses * jnp.exp(g + log_sums(sums, keys, rows, f, masses))
     root = jnp.sqrt(columns / jnp.sum(columns))
     rounding = jnp.finfo(masses.dtype).eps
 
-    def iteration(rows: Array, keys: Array, masses: Array) -> Array:
-        return -log_sums(sums, keys, rows, -log_sums(sums, rows, keys, g, masses), masses)
-
     def applied(y: Array) -> Array:
         v = jnp.where(root > 0, y / jnp.where(root > 0, root, 1.0), 0.0)
         averaged = sums(beside(rows, 1.0), beside(keys, g), v[:, None], masses)[0][:, 0]
         back = sums(beside(keys, 1.0), beside(rows, f), averaged[:, None], masses)[0][:, 0]
-        return (1 + rounding) * y - root * (back - root @ y)
+        return (1 + rounding + lift) * y - root * (back - root @ y)
 
-    _, moved = jax.jvp(iteration, primals, tangents)
-    moved = moved - root**2 @ moved
-    solution, _ = jax.scipy.sparse.linalg.cg(applied, root * moved, tol=50 * rounding, atol=0.0)
-    return g, jnp.where(root > 0, solution / jnp.where(root > 0, root, 1.0), 0.0)
+    centred = right - root**2 @ right
+    solution, _ = jax.scipy.sparse.linalg.cg(applied, root * centred, tol=50 * rounding, atol=0.0)
+    return jnp.where(root > 0, solution / jnp.where(root > 0, root, 1.0), 0.0)

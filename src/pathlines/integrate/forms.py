@@ -16,6 +16,7 @@ from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
+from pathlines.model.carried import CarriedSinkhorn, carries
 from pathlines.model.summation import lightest
 from pathlines.weights import Identity
 
@@ -44,6 +45,16 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
     """Pick the cheapest exact form; with ``form`` given, that one or an error that says why not."""
     if form not in FORMS:
         raise ArgumentError(f"Argument `form` must be one of {', '.join(FORMS)}, but is {form!r}.")
+    posed = _cheapest(model, tokens, record, form)
+    if form != "auto" or not carries(posed.model):
+        return posed
+    assert isinstance(posed.model, SelfAttention)
+    reason = f"{posed.form.reason}; potentials start from those of the step before"
+    return Posed(CarriedSinkhorn(posed.model), posed.tokens, Form(posed.form.name, 0.0, reason), posed.lift)
+
+
+def _cheapest(model: Model, tokens: Any, record: tuple[Observable, ...], form: str) -> Posed:
+    """The form by the shape of the problem."""
     n, d = tokens.shape[-2:]
     if form in ("auto", "span"):
         obstacle = _span_obstacle(model, n, d, record)

@@ -41,10 +41,10 @@ def attend_heads(
 
         return jax.vmap(fused, in_axes=axes)(*matrices)
 
-    def one(query: Array, key: Array, value: Array) -> tuple[Array, Array]:
-        return attend(attention, query, key[:heard], value[:heard], masses, causal, beta=beta, last=last)
+    def one(kind: Attention, query: Array, key: Array, value: Array) -> tuple[Array, Array]:
+        return attend(kind, query, key[:heard], value[:heard], masses, causal, beta=beta, last=last)
 
-    return jax.vmap(one, in_axes=axes)(*_products(matrices, x))
+    return jax.vmap(one, in_axes=(attention.head_axes, *axes))(attention, *_products(matrices, x))
 
 
 def _products(matrices: Stacks, x: Float[Array, "n d"]) -> tuple[Array, ...]:

@@ -11,13 +11,14 @@ from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model.base import Snapshot
+from pathlines.model.carried import CarriedSinkhorn
 from pathlines.model.self_attention import SelfAttention
 
 
 @observable("sinkhorn_iterations", "iterations of Sinkhorn attention", "L", needs_tokens=True)
 def sinkhorn_iterations(snapshot: Snapshot) -> Array:
     """Iterations (rows and columns) of the first head from g = 0 to its tolerance; 10 000 means that it gave up."""
-    model = snapshot.model
+    model = snapshot.model.inner if isinstance(snapshot.model, CarriedSinkhorn) else snapshot.model
     if not isinstance(model, SelfAttention) or not isinstance(model.attention, Sinkhorn):
         raise FormError(f"{type(model).__name__} has no Sinkhorn attention; record it for SelfAttention(sinkhorn).")
     kind = model.attention
