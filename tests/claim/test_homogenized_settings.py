@@ -40,6 +40,7 @@ HOLDS = [
 ]
 UNDECIDED = [
     ("C17", {"ns": [64, 128, 256], "reference": 512, "b": 0.0, "layers": 4}, "take smaller `ns`"),
+    ("ER-05b", {"n": 2, "runs": 30000, "dimensions": [52, 3358]}, "runs="),
     ("C25c", {"n": 3, "d": 2, "beta": 2.0, "heads": 1, "pairs": 500, "check_pairs": 500}, "take more pairs"),
     ("C27a", {"ns": [4, 8], "runs": 20, "b": 4.0}, "take larger `ns` or fewer `layers`"),
     ("C27b", {"ns": [16, 32], "layers": 10, "runs": 20}, "v·layers ≥ 1"),

@@ -18,7 +18,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.rates import log_slope
-from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.attended import sampled_attention, uniform_attention
@@ -28,6 +28,8 @@ from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table
 from pathlines.model import RandomTransformer
 
 ERRORS = 5.0
+CLEAR = 10.0
+"""Standard errors of a number whose logarithm is fitted."""
 ROOTS = np.array([1.0, 0.5, 0.25])
 """√v of the three layers, over that of the longest."""
 SHARES = np.linalg.solve(ROOTS ** np.array([[1], [2], [4]]), [0.0, 1.0, 0.0])
@@ -115,10 +117,15 @@ def simulate_uneven(s: Any) -> Evidence:
         found.append(mean_and_error((s.n - 1) / s.n * (cold - warm)))
     mean, error = (np.array(column) for column in zip(*found, strict=True))
     exponent, spread = log_slope(s.dimensions, mean, error)
+    clear = float(np.min(np.abs(mean) / error))
+    more = (
+        f"runs={math.ceil(s.runs * (CLEAR / clear) ** 2):.2g}: a slope of logarithms needs deviations above their noise"
+    )
     return Evidence(
         {"deviation": mean, "exponent": exponent},
         {"deviation": error, "exponent": spread},
         curves=(Curve("chain", s.dimensions, np.abs(mean), error),),
+        undecided={} if clear > CLEAR else {"exponent": more},
     )
 
 
@@ -129,7 +136,7 @@ def predict_uneven(s: Any) -> Evidence:
     deviation = [float(np.mean(overlap_drift(gram, cold.mean, d) - overlap_drift(gram, warm, d))) for d in s.dimensions]
     return Evidence(
         {"deviation": deviation, "exponent": 0.0},
-        {"deviation": float(np.mean(cold.error))},
+        {"deviation": float(np.mean(cold.error)), "exponent": abs(log_slope(s.dimensions, deviation)[0]) / ERRORS},
         curves=(Curve("E_A[ΠKΠᵀ]", s.dimensions, np.abs(deviation)),),
         source="exponent; quasi-random average of the logits",
     )
@@ -206,7 +213,7 @@ claim(
     models=("random",),
     quick=_UNEVEN,
     full={"dimensions": [64, 512, 4096, 32768], "runs": 400000, "samples": 524288},
-    within={"exponent": absolute(0.1, "some standard errors of the slope")},
+    within={"exponent": standard_errors(ERRORS, "standard errors of the slope")},
     simulate=simulate_uneven,
     predict=predict_printed_uneven,
     expected="refuted",
@@ -225,7 +232,7 @@ claim(
     quick=_UNEVEN,
     full={"dimensions": [64, 512, 4096, 32768], "runs": 400000, "samples": 524288},
     within={
-        "exponent": absolute(0.1, "1/d at the smallest dimension, and some standard errors of the slope"),
+        "exponent": standard_errors(ERRORS, "standard errors of the slope, and that of the deviations at these d"),
         "deviation": _NOISE,
     },
     simulate=simulate_uneven,
