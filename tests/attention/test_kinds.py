@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import ATTENTIONS, Attention, Sinkhorn
+from pathlines.attention import ATTENTIONS, Attention, Sigmoid, Sinkhorn, Unnormalised
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
@@ -174,3 +174,16 @@ def test_bad_input():
         SelfAttention(1.0, attention="sinkhorn", causal=True)
     with pytest.raises(FormError, match="not a function of the scores"):
         ATTENTIONS["l2"]().normalise(jnp.eye(2), jnp.ones(2) / 2)
+
+
+def test_summed_sigmoid_in_a_long_context():
+    """n σ(s - ln n) at s = 1.3 (reference values, four digits), and e^s - e^{2s}/n to the next order e^{3s}/n²."""
+    for n, reference in ((10, 2.684), (100, 3.539), (1000, 3.656), (10_000, 3.668)):
+        weights, _ = Sigmoid(summed=True).normalise(jnp.full((1, n), 1.3), jnp.full(n, 1 / n))
+        assert float(weights.sum()) == pytest.approx(reference, abs=5e-4)
+    x = RNG.standard_normal((50, 2))
+    masses = jnp.full(50, 1 / 50)
+    kinds = ((Sigmoid(summed=True), 0.3), (Unnormalised(), 0.3), (Unnormalised(), 0.6))
+    short, long, twice = (attention_weights(k, jnp.asarray(b * x), jnp.asarray(x), masses) for k, b in kinds)
+    third = np.exp(0.9 * np.abs(x @ x.T).max()) / 50**2
+    np.testing.assert_allclose(50 * short, 50 * (long - twice / 50), atol=third)

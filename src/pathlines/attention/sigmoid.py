@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
@@ -16,8 +18,9 @@ from pathlines.foundation.papers import UNIFIED, Paper
 class Sigmoid(Attention):
     """a_ij = m_j σ(s_ij + b), σ(u) = 1/(1 + e^{-u}): rows are not normalised.
 
-    A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. The bias b = -ln n of practice, with
-    sums over tokens instead of means, is n a_ij → e^{s_ij}: unnormalised attention in a long context, not this kind.
+    A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. ``summed`` is the form of practice, a
+    sum over the n tokens with the bias b - ln n: a_ij = n m_j σ(s_ij + b - ln n) = m_j e^u/(1 + e^u/n), u = s_ij + b.
+    It is no field of measures, and in a long context it is unnormalised attention less e^{2u}/n (derived).
     """
 
     label: ClassVar[str] = "Sigmoid attention"
@@ -26,10 +29,12 @@ class Sigmoid(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (UNIFIED,)
 
     bias: Array = 0.0  # type: ignore[assignment]
+    summed: bool = eqx.field(static=True, default=False)
 
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
         """No row coupling."""
-        weights = masses * jax.nn.sigmoid(scores + jnp.asarray(self.bias, scores.dtype))
+        bias, count = jnp.asarray(self.bias, scores.dtype), masses.shape[-1] if self.summed else 1
+        weights = count * masses * jax.nn.sigmoid(scores + bias - np.log(count))
         return weights, jnp.zeros(scores.shape[:-1], scores.dtype)
