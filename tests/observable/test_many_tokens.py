@@ -116,6 +116,17 @@ def test_crowded_cells_are_compared_by_a_tree():
         assert len(np.unique(found)) == count
 
 
+def test_deficits_of_ones_own_are_not_replaced_by_rows_of_others(monkeypatch):
+    class Doubled(pl.SelfAttention):
+        def deficits(self, state, t):
+            return 2 * super().deficits(state, t)
+
+    monkeypatch.setattr(base, "MANY_TOKENS", 4)
+    one, two = (look(("u_max", "u_mean"), kind(2.0), grouped(3)) for kind in (pl.SelfAttention, Doubled))
+    for name, value in one.items():
+        assert 2 * float(value) == pytest.approx(float(two[name]))
+
+
 def test_certificates_look_at_the_deficits_of_the_first_tokens_only():
     model, x, t = pl.SelfAttention(0.0), pl.Sphere(3).sines(80), jnp.zeros(())
     first = certify._first_deficits(model, x, t)

@@ -275,8 +275,9 @@ class Snapshot(Module):
 
     @property
     def many(self) -> bool:
-        """Whether n × n numbers are to be avoided."""
-        return self.model.has_tokens and self.masses.shape[0] > MANY_TOKENS
+        """Whether n × n numbers are to be avoided: rows serve if they are of the very class that has the matrix."""
+        whole, rows = (next(c for c in type(self.model).__mro__ if m in vars(c)) for m in ("deficits", "deficits_of"))
+        return self.model.has_tokens and whole is rows and self.masses.shape[0] > MANY_TOKENS
 
     def of_rows(self, look: Callable[[Float[Array, " n"], Array], Array]) -> Array:
         """``look(u_i, i)`` for each token i, u_i its deficits with all tokens; many tokens are looked at in blocks."""
