@@ -97,7 +97,7 @@ def test_command(app, tmp_path):
     page, picture = tmp_path / "advice.html", tmp_path / "advice.png"
     options = ["--tokens", str(ids), "--target-cosine", "0.1", "--at-layer", "4"]
     result = CliRunner().invoke(app, [str(config), *options, "--report", str(page), "--figure", str(picture)])
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "target ≤ 0.1 missed" in result.output and "smallest single change" in result.output
     assert "not understood in config.json: novelty" in result.output
     assert "<svg" in page.read_text() and picture.stat().st_size > 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlines.architecture.config import Config
+from pathlines.foundation.errors import finite_number
 
 
 def rope_of(
@@ -12,7 +13,8 @@ def rope_of(
 
     Where layers with a window turn at another rate (`full_attention` and `sliding_attention`), those without count.
     """
-    config.get("rope_scaling")
+    scaling = config.section("rope_scaling")
+    finite_number(f"rope_scaling.factor of {config.source}", scaling.number("factor", 1.0), 0.0, open_low=True)
     inside = config.section("rope_parameters")
     inside = inside.section("full_attention") if inside.get("full_attention") is not None else inside
     base = config.number(base_name, inside.number("rope_theta", 10_000.0))

@@ -6,9 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.foundation.errors import finite_number
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
@@ -21,6 +23,12 @@ Sums = Callable[[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"], 
 
 SHORTCUTS = {"normalise": ("core", "direct", "fused", "conservative"), "lift": ("direct", "fused", "conservative")}
 """What is true of a kind because of the methods that define it."""
+
+
+def check_parameter(name: str, value: Any) -> None:
+    """A parameter of a kind is a finite number; of one that a program is traced with nothing is known yet."""
+    if not isinstance(value, jax.core.Tracer):
+        finite_number(name, value)
 
 
 class Attention(Module):

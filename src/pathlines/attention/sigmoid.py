@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.attention.kind import ATTENTIONS, Attention, check_parameter
 from pathlines.foundation.papers import UNIFIED, Paper
 
 
@@ -30,6 +30,9 @@ class Sigmoid(Attention):
 
     bias: Array = 0.0  # type: ignore[assignment]
     summed: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self) -> None:
+        check_parameter("bias", self.bias)
 
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.attention.kind import ATTENTIONS, Attention, check_parameter
 from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
@@ -27,6 +27,9 @@ class Unnormalised(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE, UNIFIED)
 
     shift: Array = 0.0  # type: ignore[assignment]
+
+    def __check_init__(self) -> None:
+        check_parameter("shift", self.shift)
 
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]

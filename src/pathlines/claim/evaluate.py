@@ -14,7 +14,7 @@ import numpy as np
 from pathlines.claim.base import Claim, Curve, Evidence, certificates_of
 from pathlines.claim.power import notices
 from pathlines.claim.tolerance import Tolerance
-from pathlines.foundation.errors import PathlinesWarning
+from pathlines.foundation.errors import PathlinesWarning, of_kind, require
 from pathlines.integrate.run import Certificate, provenance
 
 
@@ -87,6 +87,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | None = None) -> Outcome:
     """Run a claim at a size, with some settings changed if asked."""
+    of_kind("claim", claim, Claim, "a claim, such as CLAIMS['clustering/CL-43']")
+    require(size in ("quick", "full"), "size", "be 'quick' or 'full'", size)
+    of_kind("changes", {} if changes is None else changes, Mapping, "a dictionary of settings")
     setting = claim.setting(size, changes)
     began = time.perf_counter()
     measured, notes = simulated(claim, setting)

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, parse_changes, ready, writable
+from pathlines.cli.common import Force, check_outputs, console, parse_changes, ready
 
 if TYPE_CHECKING:
     from pathlines.advise import Advice, Simulated
     from pathlines.architecture import Architecture, Reading
+
+WEIGHTS = 1e14
+"""Of a transformer that anybody might build."""
+LAYER_WORK = 1e9
+"""Operations that predictions of a layer take the time of, with all the what-ifs."""
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +48,7 @@ def advise(
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw as pdf, svg or png.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Predict token similarity against depth from a configuration, without weights, and say what would change it.
 
@@ -50,7 +56,7 @@ def advise(
     TOML files with the record's own names (width, heads, layers, std, …), or six numbers: width, heads, layers,
     context, perceptron width, std. Prints the mean cosine of pairs of tokens with its spread over seeds, the layers at
     which it reaches 0.5 and 0.9, what causes it and what-ifs; with a target also the smallest single change that meets
-    it. Exit code 2 when the target is missed, so it can guard a repository.
+    it. Exit codes can guard a repository: 0 fine (met, or no target), 1 the target is missed, 2 bad input.
 
     Examples:
 
@@ -68,16 +74,16 @@ def advise(
     ready()
     from pathlines.advise import Target
     from pathlines.advise import advise as advised
-    from pathlines.foundation.errors import ArgumentError
+    from pathlines.foundation.errors import ArgumentError, positive_integer
 
-    for path in (report, figure):
-        if path is not None:
-            writable(path)
+    check_outputs(report, figures=(figure,))
     if at_layer is not None and target_cosine is None:
         raise ArgumentError("Option --at-layer needs --target-cosine.")
     reading = _changed(_reading(source), set_)
     architecture = reading.architecture
     ids = _tokens(architecture, tokens, context)
+    positive_integer("seeds", seeds)
+    _check_size(architecture, ids, seeds if simulate else 0, force)
     layer = architecture.layers if at_layer is None else at_layer
     target = None if target_cosine is None else Target(target_cosine, layer)
     advice = advised(architecture, ids, target)
@@ -88,7 +94,21 @@ def advise(
         _print(reading, advice, measured)
     _write(reading, advice, measured, report, figure, quiet=as_json)
     if advice.met is False:
-        raise typer.Exit(2)
+        raise typer.Exit(1)
+
+
+def _check_size(a: Architecture, ids: Any, seeds: int, force: bool) -> None:
+    """Refuse what nobody could build or wait for, by lower bounds of what is computed."""
+    import numpy as np
+
+    from pathlines.foundation.bounds import affordable, within
+
+    tokens = float(ids if np.ndim(ids) == 0 else len(ids))
+    layer = 4.0 * a.width * a.attention_width + (3.0 if a.gated else 2.0) * a.width * a.mlp_width
+    within(f"A transformer of width {a.width} and {a.layers} layers", a.layers * layer, WEIGHTS, "weights", force=force)
+    work = a.layers * (LAYER_WORK + tokens**2 + 2 * seeds * tokens * layer)
+    memory = 8.0 * (tokens**2 + (layer if seeds else 0))
+    affordable(f"Advice on {a.layers} layers and {tokens:g} tokens", memory=memory, operations=work, force=force)
 
 
 def _reading(source: list[str]) -> Reading:

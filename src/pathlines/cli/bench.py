@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -36,15 +36,10 @@ def bench(
     `pathlines bench --json bench.json --figure bench.png --page docs/benchmarks.md`.
     """
     ready()
-    from pathlines.foundation.errors import ArgumentError
     from pathlines.sweep import bench as machinery
 
     machinery.chosen_cases(only, quick)
-    if figure is not None and figure.suffix not in (".pdf", ".svg", ".png"):
-        raise ArgumentError(f"Option --figure must end in .pdf, .svg or .png, but is {figure}.")
-    for path in (json, figure, page):
-        if path is not None:
-            writable(path)
+    check_outputs(json, page, figures=(figure,))
     missing = machinery.missing_peers()
     if missing:
         typer.echo(f"left out: {', '.join(missing)} (not installed; {machinery.EXTRA})", err=True)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import console, ready
+from pathlines.cli.common import Force, console, ready
+
+MAP_WORK = 1e4
+"""Operations that one step of a scalar map takes the time of."""
+FEWEST_LAYERS = 10.0
+"""Below which no tokens are alike: what --confirm does at least."""
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +35,7 @@ def collapse(
     confirm: Annotated[int, typer.Option("--confirm", help="Monte-Carlo runs of random tokens to compare with.")] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the Monte-Carlo runs.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Plan depth: layers until token similarity exceeds 1 − δ, from exact equiangular maps.
 
@@ -39,8 +45,12 @@ def collapse(
     Examples: `pathlines collapse --n 64 --beta 4`, `pathlines collapse --scheme pre --step 0.05 --confirm 16 --json`.
     """
     ready()
+    from pathlines.foundation.bounds import affordable
     from pathlines.sweep.planner import Architecture, plan_collapse
 
+    affordable(f"A search over {max_layers:g} layers", operations=MAP_WORK * max_layers, force=force)
+    size, work = confirm * n * d, confirm * n * n * d * FEWEST_LAYERS
+    affordable(f"{confirm} runs of {n} tokens of width {d}", memory=8.0 * size, operations=work, force=force)
     architecture = Architecture(n, d, beta, step, overlap, alpha, switch)
     plans = plan_collapse(architecture, scheme, delta, max_layers=max_layers, confirm=confirm, seed=seed)
     if as_json:

@@ -6,9 +6,11 @@ import json
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
+
+Force = Annotated[bool, typer.Option("--force", help="Insist on a size that is refused by its predicted cost.")]
 
 _OPTIONS: dict[str, Any] = {"debug": False, "load": ()}
 
@@ -71,6 +73,21 @@ def waiting(words: str) -> Any:
     from rich.text import Text
 
     return console(stderr=True).status(Text(words))
+
+
+FIGURES = (".pdf", ".svg", ".png")
+
+
+def check_outputs(*files: Path | None, figures: tuple[Path | None, ...] = ()) -> None:
+    """All that a verb will write can be written, and figures have a suffix that can be drawn; before any work."""
+    from pathlines.foundation.errors import ArgumentError
+
+    for figure in figures:
+        if figure is not None and figure.suffix not in FIGURES:
+            raise ArgumentError(f"The name of a figure must end in .pdf, .svg or .png, but is {figure}.")
+    for path in (*files, *figures):
+        if path is not None:
+            writable(path)
 
 
 def writable(path: Path) -> Path:

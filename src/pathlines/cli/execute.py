@@ -17,6 +17,7 @@ import xarray as xr
 
 from pathlines.cli.common import loaded_files
 from pathlines.domain import Euclidean, Sphere
+from pathlines.foundation.bounds import affordable
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.setting import changed_setting
@@ -31,6 +32,12 @@ from pathlines.store.runs import dataset_to_run, run_to_dataset
 
 COMPARED = 20_000
 """Tokens all pairs of which are compared at every record without being asked to."""
+STATES = 10.0
+"""Copies of the tokens that a method holds at least."""
+FEWEST_DRIFTS = 100.0
+"""Drifts, and recorded times, of a flow."""
+SPECTRAL_PAIRS = 1e4
+"""Pairs a token that sums over harmonics on S¹ and S² cost."""
 STARTS = ("uniform", "sines", "simplex", "cube")
 
 
@@ -52,6 +59,18 @@ class Request(msgspec.Struct, frozen=True):
     form: str
     seed: int
     dtype: str
+
+
+def check_size(request: Request, force: bool) -> None:
+    """Refuse what no machine can do: lower bounds of memory (a few states, the records) and of work."""
+    n, d, runs, depth = (float(max(x or 0, 0)) for x in (request.n, request.d, request.runs, request.depth))
+    pairs = n * min(n, SPECTRAL_PAIRS) if d <= 3 else n * n
+    drifts = depth if request.depth is not None else FEWEST_DRIFTS
+    what = f"{request.runs} × {request.n} tokens of dimension {request.d}" + (
+        f" through {request.depth} layers" if request.depth is not None else ""
+    )
+    memory = 8 * (STATES * n * d + runs * drifts)
+    affordable(what, memory=memory, operations=runs * drifts * pairs * d, force=force)
 
 
 def execute(

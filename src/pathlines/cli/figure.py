@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import loaded_files, parse_changes, ready, waiting, writable
+from pathlines.cli.common import check_outputs, loaded_files, parse_changes, ready, waiting
 
 
 def register(app: typer.Typer) -> None:
@@ -53,9 +53,7 @@ def figure(
         default = f"{name.replace('/', '-')}.pdf"
         is_folder = out is not None and (many or not out.suffix)
         path = Path(default) if out is None else out / default if is_folder else out
-        if path.suffix not in (".pdf", ".svg", ".png"):
-            raise ArgumentError(f"Option --out must end in .pdf, .svg or .png, but is {path}.")
-        writable(path)
+        check_outputs(figures=(path,))
         with waiting(f"drawing {name}"):
             content, stored = drawn(FIGURES[name], size, changes, path.suffix, files=loaded_files(), fresh=fresh)
             write_whole(path, content)

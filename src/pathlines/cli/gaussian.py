@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import check_outputs, console, ready
 
 _MATRICES = ("value", "query", "key", "score", "covariance")
 _NUMBERS = ("scale", "eps")
@@ -50,8 +50,7 @@ def gaussian(
     `pathlines gaussian weights.toml --kind l2 --n 4096 --json`.
     """
     ready()
-    if figure is not None:
-        writable(figure)
+    check_outputs(figures=(figure,))
     problem = read_problem(what, kind)
     document = judge(problem, n, tolerance, until, rtol)
     if as_json:
@@ -86,7 +85,10 @@ def read_problem(what: str, kind: str | None) -> dict[str, Any]:
         example = EXAMPLES[what]
         given = {"value": example.value, "query": example.query, "key": example.key, "covariance": example.start}
         given["scale"] = 1.0 if kind == "l2" else example.scale
-    problem = {"kind": kind or given.get("kind", "softmax"), "prefactor": given.get("prefactor", "1/eps")}
+    problem = {
+        "kind": given.get("kind", "softmax") if kind is None else kind,
+        "prefactor": given.get("prefactor", "1/eps"),
+    }
     problem |= {"scale": given.get("scale", 1.0), "eps": given.get("eps", 1.0)}
     if "value" not in given:
         raise ArgumentError(f"{what} must give the value matrix `value` (V), d × d.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -51,8 +51,7 @@ def landscape(
     from pathlines.limit.metastability.perceptron_minimiser import minimise
 
     ready()
-    if figure is not None:
-        writable(figure)
+    check_outputs(figures=(figure,))
     potential = _from_file(file, activation) if file is not None else _on_circle(neurons, activation)
     if figure is not None and potential.d != 2:
         raise ArgumentError(

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import Force, check_outputs, console, ready
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pathlines.observable.kde_modes import ModeTable
+
+SAMPLE_WORK = 100.0
+"""Operations that a sample takes at least: drawing, sorting, its part in the modes."""
 
 
 def register(app: typer.Typer) -> None:
@@ -31,6 +34,7 @@ def modes(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the samples.")] = 0,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw it: pdf, svg or png.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Count the modes of a Gaussian kernel density estimate: expected for normal samples, or of your own numbers.
 
@@ -41,14 +45,15 @@ def modes(
     Examples: `pathlines modes --n 10000 --beta 100`, `pathlines modes --samples values.csv --beta 25 --figure m.png`.
     """
     ready()
+    from pathlines.foundation.bounds import affordable
     from pathlines.foundation.errors import ArgumentError
 
-    if figure is not None:
-        if figure.suffix not in (".pdf", ".svg", ".png"):
-            raise ArgumentError(f"Option --figure must end in .pdf, .svg or .png, but is {figure}.")
-        if runs == 0 and samples is None:
-            raise ArgumentError("Option --figure draws samples: it needs --runs of at least 1.")
-        writable(figure)
+    check_outputs(figures=(figure,))
+    if samples is None:
+        size = float(max(n, 0)) * max(runs, 0)
+        affordable(f"{runs} samples of size {n}", memory=8.0 * size, operations=SAMPLE_WORK * size, force=force)
+    if figure is not None and runs == 0 and samples is None:
+        raise ArgumentError("Option --figure draws samples: it needs --runs of at least 1.")
     document, lines, drawing = _of_file(samples, beta) if samples is not None else _expected(n, beta, runs, seed)
     if as_json:
         import msgspec

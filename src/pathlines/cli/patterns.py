@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready
+from pathlines.cli.common import Force, console, ready
 
+MOST_DEGREES = 1e5
+"""Harmonics about k* ≈ √(2β) up to which rates are tabulated: some seconds."""
 HUGE, TINY = "> 1e304", "< 1e-304"
 
 
@@ -24,6 +26,7 @@ def patterns(
         float, typer.Option("--level", help="A degree has formed when its amplitude (|mₖ| on the circle) reaches this.")
     ] = 0.1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Predict the first pattern of a deep stack: growth rates, dominant degree, formation time, cluster counts.
 
@@ -38,8 +41,11 @@ def patterns(
     Examples: `pathlines patterns --beta 9 --d 2 --tokens 1e4`, `pathlines patterns --beta 8 --d 64 --json`.
     """
     ready()
+    from pathlines.foundation.bounds import within
     from pathlines.limit.metastability.forecast import forecast
 
+    degrees = (2 * max(beta, 0.0)) ** 0.5
+    within(f"A table of the patterns at β = {beta:g}", degrees, MOST_DEGREES, "degrees", force=force)
     found = forecast(beta, d, tokens, level)
     if as_json:
         import msgspec

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import check_outputs, console, ready
 
 ROWS = 26
 """Layers shown in the terminal; deeper runs are thinned."""
@@ -53,14 +53,9 @@ def probe(
     `pathlines probe rxnmapper --iterate 200 --report probe.html` — a shared layer (ALBERT) past its depth.
     """
     ready()
-    from pathlines.foundation.errors import ArgumentError
     from pathlines.probe.examine import probe as examine
 
-    for path in (figure, report):
-        if path is not None:
-            writable(path)
-    if figure is not None and figure.suffix not in (".pdf", ".svg", ".png"):
-        raise ArgumentError(f"Option --figure must end in .pdf, .svg or .png, but is {figure}.")
+    check_outputs(report, figures=(figure,))
     probed = examine(
         model,
         lines=None if text is None else _read(text).splitlines(),

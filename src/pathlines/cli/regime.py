@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -45,8 +45,7 @@ def regime(
     from pathlines.limit.homogenized.parameters import Parameters
     from pathlines.limit.homogenized.regimes import regime as classify
 
-    if plot is not None:
-        writable(plot)
+    check_outputs(figures=(plot,))
     numbers = Parameters.gaussian(n, d, step, heads=heads, logit_scale=logit_scale, layers=layers)
     found = classify(step, numbers.alpha, layers, epsilon, bound, centred=not mean)
     if plot is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, parse_changes, ready, writable
+from pathlines.cli.common import Force, check_outputs, console, parse_changes, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -51,6 +51,7 @@ def run(
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it (pdf, svg or png).")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again even if stored.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print final values and certificates as JSON.")] = False,
+    force: Force = False,
 ) -> None:
     """Simulate a model and record observables.
 
@@ -63,15 +64,14 @@ def run(
     `pathlines run rescaled --n 20 --d 2 --start cube:5 --until 12 --record tokens --plot polytope.pdf`.
     """
     ready()
-    from pathlines.cli.execute import Request, execute
+    from pathlines.cli.execute import Request, check_size, execute
 
-    for path in (out, plot):
-        if path is not None:
-            writable(path)
+    check_outputs(out, figures=(plot,))
     names = tuple(x.strip() for x in record.split(",") if x.strip())
     request = Request(
         model, parse_changes(set_), n, d, until, start, names, runs, depth, step, method, rtol, form, seed, dtype
     )
+    check_size(request, force)
 
     def show(result: Any, how: str) -> None:
         if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready
+from pathlines.cli.common import check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -24,17 +24,20 @@ def show(
     Examples: `pathlines show sa`, `pathlines show clustering/CL-21`, `pathlines show run.nc --plot run.pdf`.
     """
     ready()
+    check_outputs(figures=(plot,))
     if name.endswith(".nc"):
         return _show_run(Path(name), plot)
     from rich.text import Text
 
     from pathlines.claim import CLAIMS
     from pathlines.draw import ANIMATIONS, FIGURES
-    from pathlines.foundation.errors import UnknownNameError
+    from pathlines.foundation.errors import ArgumentError, UnknownNameError
     from pathlines.foundation.papers import PAPERS
     from pathlines.model import MODELS
     from pathlines.observable import OBSERVABLES
 
+    if plot is not None:
+        raise ArgumentError(f"Option --plot draws saved runs (FILE.nc), but `{name}` is none.")
     shelves: list[tuple[Any, Any]] = [
         (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure),
         (ANIMATIONS, lambda film: _figure(film.picture)), (PAPERS, _paper),

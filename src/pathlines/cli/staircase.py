@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready, writable
+from pathlines.cli.common import Force, check_outputs, console, ready
 
 if TYPE_CHECKING:
     from pathlines.integrate.staircase import Staircase
+
+MERGER_WORK = 1000.0
+"""Operations for each pair of clusters until the next merger, at least."""
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +32,8 @@ def staircase(
     seed: Annotated[int, typer.Option("--seed", help="Seed of --random.")] = 0,
     beta: Annotated[float, typer.Option("--beta", help="Inverse temperature β > 0; 1000 is no harder than 10.")] = 20.0,
     masses: Annotated[
-        str | None, typer.Option("--masses", metavar="A,B,…", help="Mass of each cluster; default equal.")
+        str | None,
+        typer.Option("--masses", metavar="A,B,…", help="Masses in any unit; default equal."),
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="usa (unnormalised, scaled kernel) or sa (softmax).")] = "usa",
     delta: Annotated[
@@ -39,6 +43,7 @@ def staircase(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw energy and positions (pdf, svg or png).")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Follow tight clusters through their mergers until one is left: times, masses, places, plateaus of the energy.
 
@@ -50,17 +55,19 @@ def staircase(
     `pathlines staircase --random 12 --beta 400 --kind sa --figure steps.pdf`.
     """
     ready()
+    from pathlines.foundation.bounds import affordable
     from pathlines.foundation.errors import ArgumentError
     from pathlines.integrate.cluster_flow import cluster_flow
 
     if (angles is None) == (random is None):
         raise ArgumentError("Give either --angles (clusters on the circle) or --random (how many to draw).")
-    if figure is not None:
-        if figure.suffix not in (".pdf", ".svg", ".png"):
-            raise ArgumentError(f"Option --figure must end in .pdf, .svg or .png, but is {figure}.")
-        writable(figure)
+    check_outputs(figures=(figure,))
+    if random is not None:
+        count = float(max(random, 0))
+        memory, work = 8 * count * (count + max(d, 0)), MERGER_WORK * count**3
+        affordable(f"Mergers of {random} clusters in dimension {d}", memory=memory, operations=work, force=force)
     places = _numbers("--angles", angles) if angles is not None else _drawn(random, d, seed)
-    weights = None if masses is None else _numbers("--masses", masses)
+    weights = None if masses is None else _shares(_numbers("--masses", masses))
     width = delta if delta == "kernel" else _numbers("--delta", delta)[0]
     found = cluster_flow(places, beta, masses=weights, kind=kind, delta=width)
     if as_json:
@@ -84,6 +91,12 @@ def _numbers(option: str, text: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise ArgumentError(f"Option {option} takes numbers separated by commas, but got {text!r}.") from None
+
+
+def _shares(masses: list[float]) -> list[float]:
+    """Masses that sum to one; what cannot be scaled is left to be refused."""
+    total = sum(masses)
+    return [m / total for m in masses] if total > 0 else masses
 
 
 def _drawn(count: Any, d: int, seed: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, debugging, loaded_files, parse_changes, ready, writable
+from pathlines.cli.common import check_outputs, console, debugging, loaded_files, parse_changes, ready
 from pathlines.foundation.errors import ArgumentError, StoreError
 
 FIRST_SEED = 1001
@@ -69,9 +69,7 @@ def verify(
     from pathlines.sweep.verify import Job
     from pathlines.sweep.verify import verify as sweep
 
-    for file in (report, table):
-        if file is not None:
-            writable(file)
+    check_outputs(report, table)
     if table is not None and not (power or seeds):
         raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
     if power and seeds:

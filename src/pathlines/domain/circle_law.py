@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer, require
+from pathlines.foundation.keys import random_key
 from pathlines.foundation.module import Module
 from pathlines.foundation.programs import make_room_for_programs
 
@@ -32,9 +34,10 @@ def density_moments(amplitudes: Mapping[int, complex], modes: int) -> Float[Arra
     """Moments m_k = ``amplitudes[k]``, k = 1..modes, zero elsewhere: (1 + 2 Σ a_k cos kθ)/2π for real ones."""
     table = np.zeros((positive_integer("modes", modes) + 1, 2))
     table[0, 0] = 1.0
-    for k, a in amplitudes.items():
-        require(1 <= k <= modes, "amplitudes", f"be of modes 1 to {modes}", k)
-        table[k] = complex(a).real, complex(a).imag
+    for k, a in of_kind("amplitudes", amplitudes, Mapping, "a dictionary of amplitudes by mode").items():
+        require(k in range(1, modes + 1), "amplitudes", f"be of modes 1 to {modes}", k)
+        require(isinstance(a, Number), "amplitudes", "hold numbers", a)
+        table[k] = complex(a).real, complex(a).imag  # type: ignore[arg-type]
     check_density_moments(table)
     return jnp.asarray(table)
 
@@ -135,7 +138,7 @@ def quiet_start(tokens: float, n: int, key: PRNGKeyArray, modes: int = QUIET_MOD
     N = 10¹² costs as much as n = 500. White noise of size s on G grid points is N = G/(2πs)², see ``effective_tokens``.
     """
     make_room_for_programs()
-    return QuietTokens(QuietMoments(tokens, modes), positive_integer("n", n, 2))(key)
+    return QuietTokens(QuietMoments(tokens, modes), positive_integer("n", n, 2))(random_key("key", key))
 
 
 def effective_tokens(noise: float, points: int) -> float:

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.keys import random_key
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
 
@@ -48,7 +49,7 @@ class Euclidean(Domain):
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         low, high = finite_number("low", low), finite_number("high", high)
         require(low < high, "high", f"be above low = {low:g}", high)
-        return jax.random.uniform(key, (n, self.dim), wanted, low, high)
+        return jax.random.uniform(random_key("key", key), (n, self.dim), wanted, low, high)
 
     def gaussian(
         self, key: PRNGKeyArray, n: int, scale: float = 1.0, dtype: DTypeLike = "float64"
@@ -56,7 +57,7 @@ class Euclidean(Domain):
         """n i.i.d. points of N(0, scale² I)."""
         make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
-        return finite_number("scale", scale, low=0.0) * jax.random.normal(key, (n, self.dim), wanted)
+        return finite_number("scale", scale, low=0.0) * jax.random.normal(random_key("key", key), (n, self.dim), wanted)
 
     def sines(self, n: int, scale: float = 1.0, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
         """The deterministic start: scale · sin(1.3 i + 2.1 j + 0.7 i j)."""

@@ -44,11 +44,18 @@ def trapezoid(mean: Any, covariance: Any, step: float = 0.1, reach: float = 8.0,
 
 def gauss_legendre(low: Any, high: Any, order: int) -> Markers:
     """Tensor Gauss-Legendre nodes of the uniform law on the box [low, high]."""
-    below, above = (np.atleast_1d(finite_array(n, x)).astype(float) for n, x in (("low", low), ("high", high)))
-    require(below.shape == above.shape and bool(np.all(below < above)), "high", f"be above low = {below}", above)
+    below, above = _row("low", low), _row("high", high)
+    require(below.shape == above.shape and bool(np.all(below < above)), "high", "be above `low`, entry by entry", above)
     nodes, weights = np.polynomial.legendre.leggauss(positive_integer("order", order))
     points, masses = _tensor(nodes, weights, len(below))
     return Markers(below + (points + 1) / 2 * (above - below), masses)
+
+
+def _row(name: str, value: Any) -> np.ndarray:
+    """A number, or a row of at least one."""
+    row = np.atleast_1d(finite_array(name, value)).astype(float)
+    require(row.ndim == 1 and len(row) > 0, name, "be a number or a row of numbers", row)
+    return row
 
 
 def covariance_factor(name: str, covariance: Any, d: int) -> Float[np.ndarray, "d r"]:
@@ -66,10 +73,12 @@ def covariance_factor(name: str, covariance: Any, d: int) -> Float[np.ndarray, "
 
 
 def _gaussian(mean: Any, covariance: Any, nodes: np.ndarray, weights: np.ndarray, drop: float) -> Markers:
-    centre = np.atleast_1d(finite_array("mean", mean)).astype(float)
+    centre = _row("mean", mean)
+    drop = finite_number("drop", drop, 0.0, 1.0)
     factor = covariance_factor("covariance", covariance, len(centre))
     points, masses = _tensor(nodes, weights, factor.shape[1])
     kept = masses > drop
+    require(bool(kept.any()), "drop", "leave at least one node", drop)
     return Markers(centre + points[kept] @ factor.T, masses[kept] / masses[kept].sum())
 
 

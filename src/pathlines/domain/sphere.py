@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.domain.chi import bartlett
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.keys import random_key
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
 
@@ -77,7 +78,7 @@ class Sphere(Domain):
         """n i.i.d. uniform points (normalised Gaussians)."""
         make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
-        return self.retract(jax.random.normal(key, (n, self.dim), wanted))
+        return self.retract(jax.random.normal(random_key("key", key), (n, self.dim), wanted))
 
     def uniform_span(self, key: PRNGKeyArray, n: int, dtype: DTypeLike = "float64") -> Float[Array, "n n"]:
         """A factor R, n × n with unit rows, of the Gram matrix of n ≤ d i.i.d. uniform points of S^{d-1}.
@@ -88,7 +89,7 @@ class Sphere(Domain):
         make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         require(n <= self.dim, "n", f"be at most d = {self.dim} for a span factor", n)
-        return self.retract(bartlett(key, n, self.dim, dtype=wanted))
+        return self.retract(bartlett(random_key("key", key), n, self.dim, dtype=wanted))
 
     def von_mises_fisher(
         self, key: PRNGKeyArray, n: int, concentration: float, centre: Any = None, dtype: DTypeLike = "float64"
@@ -100,7 +101,7 @@ class Sphere(Domain):
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         kappa = finite_number("concentration", concentration, low=0.0)
         require(self.dim >= 2, "dim", "be at least 2 for a von Mises-Fisher law", self.dim)
-        along, across = jax.random.split(key)
+        along, across = jax.random.split(random_key("key", key))
         cosine = _von_mises_fisher_cosine(along, n, self.dim, kappa, wanted)
         axis = np.eye(self.dim)[0] if centre is None else finite_array("centre", centre, (self.dim,))
         axis = self.normalise(axis[None, :], wanted)[0]
@@ -136,7 +137,7 @@ class Sphere(Domain):
         require(sizes.shape == centres.shape[:1] and bool((sizes >= 1).all()), "sizes", "be one count a centre", sizes)
         spread = finite_number("spread", spread, low=0.0)
         points = jnp.repeat(centres, sizes, axis=0, total_repeat_length=int(sizes.sum()))
-        return self.retract(points + spread * jax.random.normal(key, points.shape, points.dtype))
+        return self.retract(points + spread * jax.random.normal(random_key("key", key), points.shape, points.dtype))
 
     def sines(self, n: int, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
         """The deterministic start G(n, d): normalised rows of sin(1.3 i + 2.1 j + 0.7 i j)."""

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from pathlines.draw.style import COLOURS, MUTED, band, house_style, new_figure
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, of_kind
 from pathlines.integrate.run import Run
 
 
@@ -18,6 +18,7 @@ def plot(run: Run, names: list[str] | None = None) -> Figure:
 
     Ensembles show the mean with a ± 2 standard-error band. Save with ``plot(run).savefig("run.pdf")``.
     """
+    of_kind("run", run, Run, "a run")
     chosen = names or [str(k) for k in run.data.data_vars if k != "dissipation_residual"]
     for name in chosen:
         if name not in run.data:

@@ -36,16 +36,34 @@ class PathlinesWarning(UserWarning):
     """A result is incomplete or a certificate failed; the message says where and why."""
 
 
+LONGEST = 120
+"""Letters of a value that an error message quotes."""
+
+
 def _shown(value: Any) -> str:
-    if hasattr(value, "shape") and np.size(value) > 4:
+    """A value in one short line."""
+    if hasattr(value, "shape") and not isinstance(value, type) and np.size(value) > 4:
         return f"an array of shape {tuple(value.shape)}"
-    return repr(value.tolist() if hasattr(value, "tolist") else value)
+    text = " ".join(repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def require(condition: bool, name: str, must: str, value: Any) -> None:
     """Raise ``ArgumentError`` "Argument `name` must ..., but is ..." unless the condition holds."""
     if not condition:
         raise ArgumentError(f"Argument `{name}` must {must}, but is {_shown(value)}.")
+
+
+def of_kind(name: str, value: Any, kind: type | tuple[type, ...], what: str) -> Any:
+    """Return ``value`` after checking that it is an instance of ``kind``, called ``what``."""
+    require(isinstance(value, kind), name, f"be {what}", value)
+    return value
+
+
+def a_function(name: str, value: Any) -> Any:
+    """Return ``value`` after checking that it can be called."""
+    require(callable(value), name, "be a function", value)
+    return value
 
 
 def positive_integer(name: str, value: Any, least: int = 1) -> int:
@@ -60,8 +78,8 @@ def finite_number(
 ) -> float:
     """Return ``value`` as a finite float in ``[low, high]`` (``(low, high]`` when ``open_low``)."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = math.nan if isinstance(value, str | bytes | bool | np.bool_) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and low <= number <= high) or (open_low and number == low):
         limits = [f"{'>' if open_low else '≥'} {low:g}"] if math.isfinite(low) else []
@@ -75,7 +93,10 @@ def finite_array(name: str, value: Any, shape: tuple[int | str, ...] | None = No
 
     A string in ``shape`` names a free size (equal names must agree), an int fixes it.
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        array = np.empty(0, object)
     require(array.dtype.kind in "iuf", name, "be a real numeric array", value)
     if shape is not None:
         sizes: dict[str, int] = {}

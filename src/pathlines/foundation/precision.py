@@ -22,7 +22,10 @@ def resolve_dtype(dtype: DTypeLike = "float64", otherwise: str = "pass dtype='fl
 
     ``otherwise`` is what the caller can be given instead of float64.
     """
-    wanted = np.dtype(dtype)
+    try:
+        wanted = np.dtype(dtype)
+    except (TypeError, SyntaxError, ValueError):
+        raise ArgumentError(f"Argument `dtype` must be 'float32' or 'float64', but is {dtype!r}.") from None
     if wanted not in (np.dtype("float32"), np.dtype("float64")):
         raise ArgumentError(f"Argument `dtype` must be 'float32' or 'float64', but is {wanted.name!r}.")
     if wanted == np.dtype("float64") and jnp.result_type(float) != wanted:

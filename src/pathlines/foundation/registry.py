@@ -45,6 +45,8 @@ class Registry(Generic[T]):
             discover(importlib.import_module(self._package))
 
     def __getitem__(self, name: str) -> T:
+        if not isinstance(name, str):
+            raise UnknownNameError(f"There is no {self.noun} `{name}`; names are text.")
         if name not in self._entries:
             self._fill()
         if name not in self._entries:
@@ -54,7 +56,7 @@ class Registry(Generic[T]):
     def suggestion(self, name: str) -> str:
         """Return " Did you mean ...?" with the nearest names, or the list of families."""
         lowered = {entry.lower(): entry for entry in self._entries}
-        near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)
         if near:
             return " Did you mean " + ", ".join(f"`{lowered[n]}`" for n in near) + "?"
         return f" `pathlines list` shows all {len(self._entries)}."

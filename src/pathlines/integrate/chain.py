@@ -15,7 +15,8 @@ import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
 from pathlines.domain.draws import folded
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer
+from pathlines.foundation.keys import random_key
 from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
@@ -90,6 +91,9 @@ def chain(
     """
     began = clock.perf_counter()
     make_room_for_programs()
+    of_kind("model", model, Model, "a model")
+    random_key("key", key)
+    memory = finite_number("memory", memory, 0.0, open_low=True)
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
@@ -137,6 +141,8 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
         example = start(jax.random.fold_in(jax.random.fold_in(key, 0), 0))
         model.check(example)
         return start, example
+    if isinstance(start, list | tuple):
+        start = finite_array("start", start)
     arrays = jax.tree.map(lambda x: finite_array("start", x), model.admitted(start))
     model.check(arrays)
     leaves = jax.tree.leaves(arrays)

@@ -48,7 +48,7 @@ def cluster_flow(
     """Follow clusters until one is left; ``positions`` are angles (k,) on the circle or unit vectors (k, d).
 
     Two clusters at an angle ``delta`` are merged at their centre of mass; "kernel" takes δ = 1/√(β ln β), the width at
-    which the paper calls tokens merged. ``masses`` (default equal) are divided by their sum. ``log_start`` is ln t of
+    which the paper calls tokens merged. ``masses`` (default equal) sum to one. ``log_start`` is ln t of
     the start. The rescaled time r obeys dt/dr = ln β · min e^{β(1-<x_p,x_q>)} over unmerged pairs: the closest gap then
     closes like u' = -c ln(β) sin u and every step of the staircase takes O(1) (NaN for β ≤ 1). Under USA on the circle
     Σ m_q θ_q is conserved (up to 2πm when a pair meets across the end of the unwrapped angles).
@@ -82,9 +82,11 @@ def _checked(positions: Any, masses: Any, width: float) -> tuple[np.ndarray, np.
         lengths = np.linalg.norm(x, axis=1, keepdims=True)
         require(bool(np.all(np.abs(lengths - 1) < 1e-6)), "positions", "have rows of length 1", x)
         x = x / lengths
-    m = np.ones(len(x)) if masses is None else finite_array("masses", masses).astype(float)
+    m = np.full(len(x), 1 / len(x)) if masses is None else finite_array("masses", masses).astype(float)
     require(m.shape == (len(x),), "masses", f"have one entry for each of the {len(x)} clusters", masses)
     require(bool(np.all(m > 0)), "masses", "be positive", masses)
+    if abs(m.sum() - 1) > 1e-9:
+        raise ArgumentError(f"Argument `masses` must sum to 1, but sums to {m.sum():.9g}; divide by the sum.")
     if len(x) > 1:
         i, j, gap = closest(x)
         if gap <= width * (1 + 1e-9):

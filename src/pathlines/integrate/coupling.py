@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.quadrature import Markers
-from pathlines.foundation.errors import ArgumentError, finite_array, require
+from pathlines.foundation.errors import ArgumentError, a_function, finite_array, of_kind, require
 from pathlines.foundation.module import Module
 from pathlines.integrate.chain import chain
 from pathlines.integrate.flow import flow
@@ -60,6 +60,8 @@ def coupled_chains(models: Sequence[Model], starts: Sequence[Any], *, key: PRNGK
 
     Calls with the same key are coupled to each other, too: the heads are a function of key, run and layer.
     """
+    for name, value in (("models", models), ("starts", starts)):
+        of_kind(name, value, (list, tuple), "a list or tuple")
     if len(models) == 0 or len(models) != len(starts):
         raise ArgumentError(f"Argument `starts` must hold one start a model ({len(models)}), but holds {len(starts)}.")
     run = lambda m, x: chain(m, x, key=key, sampler=_sampler(m), **options)  # noqa: E731
@@ -98,6 +100,9 @@ def synchronous_coupling(
     ``runs``, ``every``): in each run both systems have the heads of that run. Propagation of chaos (arXiv:2604.01978)
     is E sup_ℓ |x_i - x̄_i|² = O(1/n), see ``Coupling.squares``.
     """
+    of_kind("model", model, Model, "a model")
+    of_kind("law", law, Markers, "Markers, nodes with masses")
+    a_function("mean_field", mean_field)
     couple = _coupled_layers if model.has_random_layers else _coupled_flows
     return couple(model, mean_field, law, samples, **options)
 
@@ -122,6 +127,7 @@ def _coupled_flows(
     model: Model, mean_field: Callable[..., Model], law: Markers, samples: Any, *, times: Any, **options: Any
 ) -> Coupling:
     starts = finite_array("samples", samples, ("runs", "n", "d")).astype(float)
+    require(starts.size > 0, "samples", "hold at least one token", starts)
     listeners = starts.reshape(-1, starts.shape[-1])
     driven = mean_field(multiplicities=np.concatenate([law.masses, np.zeros(len(listeners))]))
     carried = flow(driven, np.concatenate([law.tokens, listeners]), times=times, record="tokens", **options)

@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer, require
+from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.forms import Form
@@ -54,6 +55,10 @@ def ensemble(
     """
     began = clock.perf_counter()
     make_room_for_programs()
+    of_kind("model", model, Model, "a model")
+    random_key("key", key)
+    require(callable(law), "law", "be a function key -> tokens", law)
+    memory = finite_number("memory", memory, 0.0, open_low=True)
     runs, grid = positive_integer("runs", runs), time_grid(until, times)
     name, values = _parameter(model, over)
     example = admitted_tokens(model, law(key))
@@ -93,6 +98,7 @@ def ensemble(
 def _parameter(model: Model, over: Mapping[str, Any] | None) -> tuple[str | None, np.ndarray]:
     if not over:
         return None, np.zeros(1)
+    of_kind("over", over, Mapping, "a dictionary of one parameter")
     if len(over) != 1:
         raise ArgumentError(f"Argument `over` must name one model parameter, but names {sorted(over)}.")
     ((name, values),) = over.items()

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number
+from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
@@ -120,6 +120,8 @@ def _checked(models: Any, factors: Any) -> tuple[list[GaussianClosure], np.ndarr
     starts = finite_array("factors", factors).astype(float)
     if starts.ndim == 2:
         starts = starts[None]
+    several = isinstance(models, Sequence) and all(isinstance(m, GaussianClosure) for m in models)
+    require(several or isinstance(models, GaussianClosure), "models", "be one or several Gaussian closures", models)
     listed = [models] * len(starts) if isinstance(models, GaussianClosure) else list(models)
     if starts.ndim != 3 or len(listed) != len(starts) or not starts.size:
         raise ArgumentError(f"Argument `factors` must hold one d × r factor a model, but has shape {starts.shape}.")

@@ -20,6 +20,7 @@ from pathlines.foundation.errors import (
     PathlinesWarning,
     finite_array,
     finite_number,
+    of_kind,
     positive_integer,
     require,
 )
@@ -118,6 +119,7 @@ def flow(
 
 def admitted_tokens(model: Model, tokens: Any) -> jax.Array:
     """Tokens as a float array of one dtype, checked against the model."""
+    of_kind("model", model, Model, "a model")
     array = finite_array("tokens", tokens)
     known = array.dtype if array.dtype in (np.float32, np.float64) else "float64"
     dtype = resolve_dtype(known, "pass tokens.astype('float32')")

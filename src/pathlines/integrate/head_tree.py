@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_array, of_kind, positive_integer, require
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.model.random_transformer import RandomTransformer, moved
@@ -41,6 +41,8 @@ def expectation_over_heads(
     (Homogenized Transformers, arXiv:2604.01978: the chain; expectations by enumeration: derived.)
     """
     make_room_for_programs()
+    of_kind("model", model, RandomTransformer, "a RandomTransformer")
+    require(callable(function), "function", "be a function of the tokens", function)
     atoms = model.law.atoms
     if atoms is None:
         raise ArgumentError(

@@ -37,6 +37,15 @@ def whole_array(name: str, value: Any, least: int) -> np.ndarray:
     return array
 
 
+def flat_list(name: str, value: Any) -> list[Any]:
+    """The entries of a sequence or array of one dimension (or less), at least one; each is for the caller to check."""
+    row = isinstance(value, Sequence) and not isinstance(value, str)
+    row = row or (isinstance(value, np.ndarray) and value.ndim <= 1)
+    entries = np.ravel(value).tolist() if isinstance(value, np.ndarray) else list(value) if row else []
+    require(row and len(entries) > 0, name, "be a list of numbers", value)
+    return entries
+
+
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     """Return ``value`` after checking that it is one of the ``allowed`` names."""
     require(value in allowed, name, "be one of " + ", ".join(repr(a) for a in allowed), value)

@@ -13,7 +13,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import circle_modes, circle_potential
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
 
 
 class CircleAttention(Model):
@@ -38,8 +38,8 @@ class CircleAttention(Model):
         self, beta: float = 4.0, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0
     ) -> None:
         value = finite_number("beta", beta, low=0.0, open_low=True)
-        self.beta, self.shift = jnp.asarray(value), jnp.asarray(shift)
-        self.multiplicities = multiplicities
+        self.beta, self.shift = jnp.asarray(value), jnp.asarray(finite_number("shift", shift))
+        self.multiplicities = checked_multiplicities(multiplicities)
         self.modes = circle_modes(value)
         self.unnormalised = unnormalised
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
-from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_array, of_kind, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, PathModel
 from pathlines.model.random_transformer import RandomTransformer, moved
@@ -49,6 +49,7 @@ class CircleMeasure(PathModel):
     cells: int = eqx.field(static=True)
 
     def __init__(self, chain: RandomTransformer, cells: int = 256) -> None:
+        of_kind("chain", chain, RandomTransformer, "a RandomTransformer")
         require(chain.d == 2, "chain", "have d = 2", chain.d)
         require(chain.multiplicities is None, "chain", "have no multiplicities", chain.multiplicities)
         self.chain, self.cells = chain, positive_integer("cells", cells, least=8)

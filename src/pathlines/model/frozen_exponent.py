@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import Attention, Hardmax, Softmax
 from pathlines.domain import Euclidean
-from pathlines.foundation.errors import finite_array, finite_number
+from pathlines.foundation.errors import finite_array, finite_number, of_kind
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import attend, attention_weights
 from pathlines.model.base import MODELS, Description, Model
@@ -43,7 +43,8 @@ class FrozenExponentAttention(Model):
         check_heads(stacks[0], stacks[1], stacked("value", value, 1))
         self.query, self.key = (None if m is None else jnp.asarray(m[0], float) for m in stacks)
         self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
-        self.attention = Softmax() if attention is None else attention
+        kind = Softmax() if attention is None else attention
+        self.attention = of_kind("attention", kind, Attention, "a kind of attention")
 
     @property
     def on_sphere(self) -> bool:

@@ -217,6 +217,7 @@ def closure(kind: str, value: Any, query: Any = None, key: Any = None, **options
     if unknown := [name for name in options if name not in known]:
         text = f"Attention `{kind}` has no option `{unknown[0]}` in its closure; there are {', '.join(known)}."
         raise ArgumentError(text)
+    require(value is not None, "value", "be a matrix d × d", value)
     model = build(value=value, query=query, key=key, **options)
     assert isinstance(model, GaussianClosure)
     return model
@@ -224,7 +225,8 @@ def closure(kind: str, value: Any, query: Any = None, key: Any = None, **options
 
 def matrices(value: Any, query: Any, key: Any, d: int) -> tuple[Any, Any, Any]:
     """Weights for a builder on the command line: V = I and A = -I of width d where nothing is given."""
-    given = [None if m is None else np.asarray(m, float) for m in (value, query, key)]
+    named = (("value", value), ("query", query), ("key", key))
+    given = [None if m is None else finite_array(name, m).astype(float) for name, m in named]
     if given[1] is None and given[2] is None:
         given[1] = -np.eye(d)
     return np.eye(d) if given[0] is None else given[0], given[1], given[2]

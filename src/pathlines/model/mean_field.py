@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.special import ive
 
-from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.errors import finite_number, of_kind, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description
 from pathlines.model.random_transformer import LimitOfChain, RandomTransformer
@@ -33,6 +33,9 @@ class TransportedMeasure(LimitOfChain):
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
 
     chain: RandomTransformer
+
+    def __check_init__(self) -> None:
+        of_kind("chain", self.chain, RandomTransformer, "a RandomTransformer")
 
     @property
     def clocks(self) -> dict[str, float]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
-from pathlines.foundation.errors import finite_array, require
+from pathlines.foundation.errors import finite_array, of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
 from pathlines.kernels.choice import Choice
@@ -57,7 +57,7 @@ class NormalisedAttention(Model):
         multiplicities: Any = None,
     ) -> None:
         self.inner = SelfAttention(beta, attention=attention, weights=weights, multiplicities=multiplicities)
-        self.scheme = SCHEMES[scheme]() if isinstance(scheme, str) else scheme
+        self.scheme = SCHEMES[scheme]() if isinstance(scheme, str) else of_kind("scheme", scheme, Scheme, "a Scheme")
         magnitudes = finite_array("magnitudes", magnitudes)
         require(bool((magnitudes > 0).all()) and magnitudes.ndim <= 1, "magnitudes", "be positive", magnitudes)
         self.magnitudes = jnp.asarray(magnitudes, float)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from pathlines.architecture import Architecture, Deviations
 from pathlines.domain.draws import Draws
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, of_kind
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description
@@ -52,7 +52,7 @@ class RandomArchitecture(ResidualStream):
     shape: Architecture = eqx.field(static=True)
 
     def __init__(self, architecture: Architecture) -> None:
-        deviations = architecture.deviations
+        deviations = of_kind("architecture", architecture, Architecture, "an Architecture").deviations
         values = [getattr(deviations if n in deviations.__struct_fields__ else architecture, n) for n in _NAMES]
         self.numbers = jnp.asarray(values, float)
         neutral: dict[str, Any] = dict.fromkeys(_SIZES, 1.0)

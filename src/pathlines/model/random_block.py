@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pathlines.foundation.errors import of_kind
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.random_perceptron import RandomPerceptron
@@ -30,7 +31,8 @@ class RandomBlock(Model):
     perceptron: RandomPerceptron
 
     def __init__(self, attention: Model, perceptron: RandomPerceptron) -> None:
-        self.attention, self.perceptron = attention, perceptron
+        self.attention = of_kind("attention", attention, Model, "a model of random attention")
+        self.perceptron = of_kind("perceptron", perceptron, RandomPerceptron, "a RandomPerceptron")
 
     @property
     def clocks(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, require
+from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
@@ -91,6 +91,7 @@ class SelfAttention(Model):
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
         kind = Softmax() if attention is None else attention
         self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
+        of_kind("attention", self.attention, Attention, "a kind of attention or its name")
         self.mask = Mask(self.attention, causal, prefix)
         if isinstance(self.attention, Unnormalised) and beta - float(self.attention.shift) > 700:
             raise ArgumentError(
@@ -98,8 +99,8 @@ class SelfAttention(Model):
                 "kernel e^(β(<x,y>-1)), attention=Unnormalised(shift=beta), whose time runs e^β times slower."
             )
         self.beta = jnp.asarray(beta)
-        self.weights = Identity() if weights is None else weights
-        self.perceptron = perceptron
+        self.weights = Identity() if weights is None else of_kind("weights", weights, Weights, "Weights")
+        self.perceptron = None if perceptron is None else of_kind("perceptron", perceptron, Perceptron, "a Perceptron")
         self.multiplicities = checked_multiplicities(multiplicities)
         whole = multiplicities is None or self.mask.causal
         self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1

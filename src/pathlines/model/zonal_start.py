@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from scipy.linalg import eigh_tridiagonal
 
-from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_number, of_kind, positive_integer, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.kernels.spectral.bessel import harmonics
@@ -71,7 +71,9 @@ def zonal_polynomials(s: Float[Array, " n"], degree: int, d: int) -> Float[Array
 def zonal_start(moments: Mapping[int, float], n: int, d: int) -> Float[Array, "n 2"]:
     """Rows (s_j, mass_j): Gauss nodes with their weights times the density 1 + Σ_k N(d, k) m_k P_k."""
     make_room_for_programs()
-    require(all(k >= 1 for k in moments), "moments", "be of degrees ≥ 1", sorted(moments))
+    n, d = positive_integer("n", n), positive_integer("d", d, 2)
+    for k in of_kind("moments", moments, Mapping, "a dictionary of moments by degree"):
+        positive_integer("moments", k)
     top = max(moments, default=0)
     require(top < n, "n", f"exceed the highest degree {top}", n)
     nodes, weights = zonal_rule(n, d)

@@ -39,6 +39,8 @@ def bures(one: Any, other: Any) -> float:
     covariances are no case, and near ones lose no digits (as |L_1|² + |L_2|² - 2Σs would). O(d²r + d³).
     """
     a, b = (np.atleast_2d(finite_array(n, x)).astype(float) for n, x in (("one", one), ("other", other)))
+    for name, factor in (("one", a), ("other", b)):
+        require(factor.ndim == 2, name, "be a matrix d × r", factor)
     require(len(a) == len(b), "other", f"have {len(a)} rows", b)
     a, b = (_square_factor(x) for x in (a, b))
     left, _, right = np.linalg.svd(b.T @ a)
@@ -54,7 +56,8 @@ def _square_factor(factor: np.ndarray) -> np.ndarray:
 def gaussian_distance(mean: Any, covariance: Any, other_mean: Any, other_covariance: Any) -> float:
     """W_2 of N(m_1, Σ_1) and N(m_2, Σ_2): √(|m_1 - m_2|² + B²)."""
     a, b = (np.atleast_1d(finite_array(n, x)).astype(float) for n, x in (("mean", mean), ("other_mean", other_mean)))
-    require(len(a) == len(b), "other_mean", f"have {len(a)} entries", b)
+    require(a.ndim == 1, "mean", "be a number or a row of numbers", a)
+    require(a.shape == b.shape, "other_mean", f"have {len(a)} entries", b)
     factors = (
         covariance_factor(n, c, len(a)) for n, c in (("covariance", covariance), ("other_covariance", other_covariance))
     )
@@ -102,6 +105,8 @@ def cloud_distance(one: Any, other: Any, p: int = 2, directions: int = 256, seed
     """
     x, y = _clouds(one, other)
     p, (n, d) = positive_integer("p", p), x.shape
+    positive_integer("directions", directions)
+    positive_integer("seed", seed, 0)
     rate = sampling_rate(n, d, p)
     if d == 1:
         return Distance(_sorted(x[:, 0], y[:, 0], p), "sorted", True, rate)
@@ -112,7 +117,7 @@ def cloud_distance(one: Any, other: Any, p: int = 2, directions: int = 256, seed
         costs = cdist(x, y, "sqeuclidean") ** (p / 2)
         rows, columns = linear_sum_assignment(costs)
         return Distance(float(np.mean(costs[rows, columns]) ** (1 / p)), "assignment", True, rate)
-    ways = np.random.default_rng(seed).standard_normal((positive_integer("directions", directions), d))
+    ways = np.random.default_rng(seed).standard_normal((directions, d))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     values = [_sorted(x @ way, y @ way, p) ** p for way in ways]
     name = f"sliced, {directions} directions, seed {seed} (n > {LARGEST_ASSIGNMENT})"

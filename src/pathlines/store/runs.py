@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import xarray as xr
 
-from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.errors import ArgumentError, of_kind, require
 from pathlines.foundation.files import write_whole
 from pathlines.integrate.forms import Form
 from pathlines.integrate.run import Certificate, Run
@@ -57,14 +58,16 @@ def dataset_to_run(data: xr.Dataset) -> Run:
 
 def save_run(run: Run, path: Path | str) -> Path:
     """Write a run to a netCDF file of your choice; the name ends in .nc, or gets that ending."""
-    path = Path(path)
+    of_kind("run", run, Run, "a run")
+    path = Path(of_kind("path", path, (str, PathLike), "the name of a file"))
+    require(bool(path.name), "path", "be the name of a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(path.with_name(path.name.removesuffix(".nc") + ".nc"), file_bytes(run_to_dataset(run)))
 
 
 def open_run(path: Path | str) -> Run:
     """Open a run again; a file that is not a run, or was altered, is an error."""
-    path = Path(path)
+    path = Path(of_kind("path", path, (str, PathLike), "the name of a file"))
     if not path.exists():
         raise ArgumentError(f"There is no file {path}.")
     changed = ArgumentError(f"The file {path} has been altered since it was written: its checksum does not match.")

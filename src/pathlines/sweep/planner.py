@@ -51,6 +51,8 @@ class Architecture(msgspec.Struct, frozen=True):
         finite_number("beta", self.beta, low=0.0)
         finite_number("step", self.step, low=0.0, open_low=True)
         finite_number("overlap", self.overlap, low=-1.0 / (self.n - 1), high=1.0)
+        finite_number("alpha", self.alpha, low=0.0, open_low=True)
+        finite_number("switch", self.switch, low=0.0)
 
 
 def plan_collapse(
@@ -66,6 +68,8 @@ def plan_collapse(
     """Plan one scheme or all six (Normalization in Attention Dynamics, arXiv:2510.22026)."""
     architecture.check()
     delta = finite_number("delta", delta, low=0.0, high=1.0, open_low=True)
+    for name, count, least in (("max_layers", max_layers, 1), ("confirm", confirm, 0), ("seed", seed, 0)):
+        positive_integer(name, count, least)
     names = ["post", "pre", "mix", "peri", "ngpt", "sqrt"] if scheme == "all" else [scheme]
     for name in names:
         SCHEMES[name]

@@ -26,9 +26,10 @@ class MixtureHeads(HeadLaw):
     def __init__(self, values: Any, scores: Any, probabilities: Any = None) -> None:
         stack = finite_array("values", values, ("atoms", "d", "d"))
         self.d = stack.shape[-1]
-        if np.shape(scores) != stack.shape:
+        others = finite_array("scores", scores)
+        if others.shape != stack.shape:
             raise ArgumentError(
-                f"Argument `scores` must have the shape of `values` {stack.shape}, not {np.shape(scores)}."
+                f"Argument `scores` must have the shape of `values` {stack.shape}, but has {others.shape}."
             )
         chances = np.full(len(stack), 1 / len(stack)) if probabilities is None else probabilities
         chances = finite_array("probabilities", chances, (len(stack),)).astype(float)

@@ -55,5 +55,5 @@ class Piecewise(Weights):
 
 
 def _pieces(name: str, matrices: Any) -> np.ndarray:
-    array = np.asarray(matrices)
+    array = finite_array(name, matrices)
     return stacked(name, array[:, None] if array.ndim == 3 else array, 2)

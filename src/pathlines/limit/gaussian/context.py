@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.limit.gaussian.matrices import covariance, factor, root, square
 
@@ -64,7 +64,8 @@ def rate_exponent(strength: ArrayLike) -> np.ndarray:
 
 def entropy_deficit(A: Any, mean: Any, cov: Any) -> float:
     """lim E(ln n - H) = ½[tr(AᵀΣAΣ) + αᵀAᵀΣAα]: how far attention is from uniform, in nats."""
-    score, sigma, alpha = square("A", A), covariance("cov", cov), np.asarray(mean, float)
+    score, sigma = square("A", A), covariance("cov", cov)
+    alpha = finite_array("mean", mean, (len(sigma),)).astype(float)
     W = score.T @ sigma @ score
     return float((np.trace(W @ sigma) + alpha @ W @ alpha) / 2)
 

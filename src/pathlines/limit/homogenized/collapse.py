@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import one_of, whole_array
+from pathlines.limit.arguments import flat_list, one_of, whole_array
 from pathlines.limit.homogenized.overlap_curve import NORMS, progress, simplex_layer, slowness
 from pathlines.limit.homogenized.participation import check_dimension, check_logit_scale, check_overlap, check_width
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table, tabulate
@@ -46,7 +46,7 @@ def passage_time(table: SimplexTable, gamma0: float, level: float, d: float = ma
 def _check_levels(gamma0: float, level: float, n: float) -> tuple[float, float]:
     start = check_overlap("gamma0", gamma0, n, collapsed=False)
     goal = finite_number("level", level)
-    require(start <= goal < 1, "level", "be ≥ gamma0 and < 1", level)
+    require(start < goal < 1, "level", f"be > gamma0 = {start:g} and < 1", level)
     return start, goal
 
 
@@ -54,9 +54,9 @@ def collapse_time(
     n: int, b: float, *, level: float = 0.5, p: float = math.inf, d: float = math.inf, gamma0: float = 0.0
 ) -> float:
     """τ at which the overlap, from γ0, reaches ``level`` (``math.inf`` for b is the argmax); see ``passage_time``."""
-    table = simplex_table(n, b, p)
-    start, goal = _check_levels(gamma0, level, n)
-    return passage_time(table, start, goal, check_dimension(d))
+    start, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))
+    dimension = check_dimension(d)
+    return passage_time(simplex_table(n, b, p), start, goal, dimension)
 
 
 def collapse_map(
@@ -73,11 +73,13 @@ def collapse_map(
     All n share the integrals behind f and g, so a 40×40 map costs some 12 s at p = ∞.
     """
     keys = whole_array("ns", ns, 2).ravel()
+    scales = [check_logit_scale(b) for b in flat_list("bs", bs)]
+    require(len(keys) > 0, "ns", "hold at least one number", ns)
     start, goal = _check_levels(gamma0, level, float(np.max(keys)))
     width, dimension = check_width(p), check_dimension(d)
     columns = []
-    for b in np.ravel(np.asarray(bs, dtype=np.float64)).tolist():
-        tables = tabulate(keys, check_logit_scale(b), width, start, goal, tolerance=1e-8)
+    for b in scales:
+        tables = tabulate(keys, b, width, start, goal, tolerance=1e-8)
         columns.append([passage_time(t, start, goal, dimension) for t in tables])
     return np.array(columns).T
 
@@ -97,11 +99,12 @@ def collapse_depth(
 ) -> int | None:
     """First layer after which the layer map has γ ≥ ``level``, or None within ``max_layers``; arguments as there."""
     one_of("norm", norm, NORMS)
-    table, dimension = simplex_table(n, b, p), check_dimension(d)
-    gamma, goal = _check_levels(gamma0, level, n)
-    a = finite_number("v", v, 0.0, open_low=True)
-    power = finite_number("r0", r0, 0.0, open_low=True) ** 2 if norm == "pre" else 1.0
-    for layer in range(positive_integer("max_layers", max_layers) + 1):
+    gamma, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))
+    a, radius = (finite_number(name, value, 0.0, open_low=True) for name, value in (("v", v), ("r0", r0)))
+    power, dimension = radius**2 if norm == "pre" else 1.0, check_dimension(d)
+    most = positive_integer("max_layers", max_layers)
+    table = simplex_table(n, b, p)
+    for layer in range(most + 1):
         if gamma >= goal:
             return layer
         gamma, grown = simplex_layer(table, gamma, power, a, dimension)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import a_function, finite_array, finite_number, of_kind, positive_integer, require
+from pathlines.limit.arguments import flat_list
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE, flowed, unit
 
 BLOCK = 2048
@@ -33,6 +34,13 @@ class Expectation(NamedTuple):
     error: np.ndarray
 
 
+def check_expectation(sde: Any, start: Any, function: Any) -> None:
+    """What expectations over trees are taken of: a finite law, unit tokens (n, d) and a function."""
+    of_kind("sde", sde, FiniteLawSDE, "a FiniteLawSDE")
+    a_function("function", function)
+    require(len(finite_array("start", start, ("n", "d"))) > 0, "start", "hold at least one token", start)
+
+
 def sde_expectation(
     sde: FiniteLawSDE, start: np.ndarray, until: float, function: Function, steps: Sequence[int] | None = None
 ) -> Expectation:
@@ -44,8 +52,11 @@ def sde_expectation(
     good to 2e-8, in about a second; (1, 2, 3) for three, 18³ leaves, good to 3e-6; one atom is a flow without noise.
     For schemes of the SDE this is the exact answer to compare with (Homogenized Transformers, arXiv:2604.01978).
     """
+    check_expectation(sde, start, function)
     noises = len(sde.probabilities) - 1
-    lengths = list(steps) if steps is not None else {0: [8, 16, 32], 1: [4, 6, 9]}.get(noises, [1, 2, 3])
+    lengths = flat_list("steps", steps) if steps is not None else {0: [8, 16, 32], 1: [4, 6, 9]}.get(noises, [1, 2, 3])
+    for length in lengths:
+        positive_integer("steps", length)
     require(len(lengths) == 3 and lengths == sorted(set(lengths)), "steps", "be three ascending numbers", lengths)
     x = unit(finite_array("start", start, ("n", "d")).astype(float))
     until = finite_number("until", until, 0.0, open_low=True)

@@ -28,7 +28,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import (
+    ArgumentError,
+    a_function,
+    finite_array,
+    finite_number,
+    positive_integer,
+    require,
+)
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.participation import check_dimension
@@ -36,6 +43,10 @@ from pathlines.limit.homogenized.participation import check_dimension
 SOURCES = (HOMOGENIZED,)
 Attended = Callable[[np.ndarray], np.ndarray]
 _ROUNDING = 1e-9
+
+
+SMALLEST_TOLERANCE = 1e-13
+"""Of the Runge-Kutta method: SciPy's own limit is some hundred roundings."""
 
 
 def check_gram(gram: ArrayLike) -> np.ndarray:
@@ -130,6 +141,7 @@ def gram_layers(
     exact: bool = False,
 ) -> np.ndarray:
     """K after 0, 1, …, ``layers`` layers, shape (layers+1, n, n); ``pre`` lets the mean squares grow from 1."""
+    a_function("attended", attended)
     k = check_start(gram)
     powers = np.ones(len(k))
     states = [k]
@@ -148,8 +160,10 @@ def gram_flow(
     For finite d this is the drift alone, the mean to first order in 1/d.
     """
     k = check_start(gram)
-    tau = real_array("times", times, 0.0).ravel()
-    require(bool(len(tau) > 0 and np.all(np.diff(tau) >= 0)), "times", "increase", times)
+    a_function("attended", attended)
+    tolerance = finite_number("tolerance", tolerance, SMALLEST_TOLERANCE, 0.1)
+    tau = np.atleast_1d(real_array("times", times, 0.0))
+    require(bool(tau.ndim == 1 and len(tau) > 0 and np.all(np.diff(tau) >= 0)), "times", "increase", times)
     upper = np.triu_indices(len(k), 1)
 
     def matrix(overlaps: np.ndarray) -> np.ndarray:

@@ -28,6 +28,7 @@ from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
+from pathlines.limit.homogenized.participation import whole_or_infinite
 
 SOURCES = (HOMOGENIZED,)
 _MATCH = 1e-6  # below this 1-R² the difference R-K is continued by its leading terms at R = 1
@@ -35,9 +36,7 @@ _MATCH = 1e-6  # below this 1-R² the difference R-K is continued by its leading
 
 def _dimensions(d: int, qk_dim: float | None, least: int = 2) -> tuple[int, float]:
     d = positive_integer("d", d, least)
-    p = float(d) if qk_dim is None else float(qk_dim)
-    require(p == np.inf or (p >= least and p % 1 == 0), "qk_dim", f"be a whole number ≥ {least} or inf", qk_dim)
-    return d, p
+    return d, float(d) if qk_dim is None else whole_or_infinite("qk_dim", qk_dim, least)
 
 
 def mean_cosine(overlap: ArrayLike, d: int) -> np.ndarray:

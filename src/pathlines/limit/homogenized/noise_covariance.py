@@ -52,6 +52,7 @@ def noise_covariance(
     """
     x = finite_array("tokens", tokens, ("n", "d")).astype(float)
     d = x.shape[1]
+    require(len(x) > 0, "tokens", "hold at least one token", x)
     require(bool(np.allclose(np.linalg.norm(x, axis=1), 1, atol=1e-6)), "tokens", "be unit vectors", x)
     nodes, degree = positive_integer("nodes", nodes), positive_integer("degree", degree, 0)
     require(nodes**d <= LARGEST, "nodes", f"leave at most {LARGEST} points in {d} dimensions", nodes)
@@ -72,7 +73,7 @@ def noise_covariance(
 
 
 def _matrix(name: str, mean: Any, d: int) -> np.ndarray:
-    array = np.asarray(mean, float)
+    array = finite_array(name, mean).astype(float)
     return float(array) * np.eye(d) if array.ndim == 0 else finite_array(name, array, (d, d))
 
 

@@ -112,9 +112,10 @@ def deficit_curve(
     times: ArrayLike, n: int, b: float, *, d: float = math.inf, p: float = math.inf, gamma0: float = 0.0
 ) -> np.ndarray:
     """1-γ(τ), with relative precision also when γ is near 1."""
-    tau = real_array("times", times, 0.0)
+    tau, dimension = real_array("times", times, 0.0), check_dimension(d)
+    check_overlap("gamma0", gamma0, positive_integer("n", n, 2), collapsed=False)
     table = simplex_table(n, b, p)
-    return deficit_at(_progress_at(tau, table, check_dimension(d), gamma0), table.n)[()]
+    return deficit_at(_progress_at(tau, table, dimension, gamma0), table.n)[()]
 
 
 def overlap_curve(
@@ -125,9 +126,10 @@ def overlap_curve(
     For finite d the drift is exact while the tokens form a simplex (which needs d ≥ n-1) and is used beyond that as it
     stands; it may then vanish at an overlap below 1, which the curve approaches.
     """
-    tau = real_array("times", times, 0.0)
+    tau, dimension = real_array("times", times, 0.0), check_dimension(d)
+    check_overlap("gamma0", gamma0, positive_integer("n", n, 2), collapsed=False)
     table = simplex_table(n, b, p)
-    s = _progress_at(tau, table, check_dimension(d), gamma0)
+    s = _progress_at(tau, table, dimension, gamma0)
     return (np.expm1(np.minimum(s, 700.0)) / n * deficit_at(s, table.n))[()]
 
 
@@ -178,13 +180,13 @@ def layer_map_curve(
     a layer once the table exists.
     """
     one_of("norm", norm, NORMS)
+    a, radius = (finite_number(name, value, 0.0, open_low=True) for name, value in (("v", v), ("r0", r0)))
+    dimension, count = check_dimension(d), positive_integer("layers", layers)
+    gamma = check_overlap("gamma0", gamma0, positive_integer("n", n, 2))
+    power = radius**2 if norm == "pre" else 1.0
     table = simplex_table(n, b, p)
-    a = finite_number("v", v, 0.0, open_low=True)
-    dimension = check_dimension(d)
-    gamma = check_overlap("gamma0", gamma0, n)
-    power = finite_number("r0", r0, 0.0, open_low=True) ** 2 if norm == "pre" else 1.0
     overlaps, powers = [gamma], [power]
-    for _ in range(positive_integer("layers", layers)):
+    for _ in range(count):
         gamma, grown = simplex_layer(table, gamma, power, a, dimension, exact)
         power = grown if norm == "pre" else 1.0
         overlaps.append(gamma)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.limit.arguments import one_of
-from pathlines.limit.homogenized.cubature import BLOCK, Function
+from pathlines.limit.homogenized.cubature import BLOCK, Function, check_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE, HeadFields, flowed, tangent, unit
 
 METHODS = ("split", "euler")
@@ -27,6 +27,7 @@ def scheme_expectation(
 ) -> np.ndarray:
     """E φ after ``steps`` steps of length T/``steps``; ``function`` takes (leaves, n, d) to (leaves, …)."""
     one_of("method", method, METHODS)
+    check_expectation(sde, start, function)
     delta = finite_number("until", until, 0.0, open_low=True) / positive_integer("steps", steps)
     x = unit(finite_array("start", start, ("n", "d")).astype(float))[..., None]
     weights = np.ones(1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import integrate
 
-from pathlines.foundation.errors import finite_number, require
+from pathlines.foundation.errors import finite_array, finite_number, require
 from pathlines.foundation.papers import METASTABILITY
 from pathlines.limit.arguments import one_of
 from pathlines.limit.exponential_integral import scaled_e1, scaled_ei
@@ -34,7 +34,8 @@ def log_merging_time(
     end = finite_number("end", end, 0.0, start, open_low=True)
     require(start < np.pi, "start", "be below π (antipodal clusters do not move)", start)
     one_of("kind", kind, KINDS)
-    first, second = (finite_number("masses", m, 0.0, 1.0, open_low=True) for m in masses)
+    first, second = finite_array("masses", masses, (2,)).astype(float).tolist()
+    require(min(first, second) > 0, "masses", "be positive", masses)
     require(abs(first + second - 1) < 1e-12, "masses", "sum to one", masses)
     if kind == "usa":
         return _log_usa(beta, start, end)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathlines.foundation.errors import finite_number, require
+from pathlines.foundation.errors import finite_number, of_kind, require
 from pathlines.limit.arguments import one_of
 from pathlines.limit.metastability.perceptron_potential import SOURCES as SOURCES
 from pathlines.limit.metastability.perceptron_potential import Potential
@@ -90,6 +90,7 @@ class Landscape:
 
 def landscape(potential: Potential, beta: float, kernel: str = "scaled") -> Landscape:
     """Attention at β > 0 beside a potential; ``kernel`` "scaled" e^{β(<x,y>-1)} or "unscaled" e^{β<x,y>}."""
+    of_kind("potential", potential, Potential, "a perceptron_potential")
     beta = finite_number("beta", beta, 0.0, open_low=True)
     one_of("kernel", kernel, KERNELS)
     unscaled = kernel == "unscaled"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.errors import finite_number, of_kind, positive_integer
 from pathlines.limit.metastability.perceptron_landscape import (
     SOURCES as SOURCES,
 )
@@ -166,6 +166,7 @@ def minimise(land: Landscape, tolerance: float = 1e-10, points: int | None = Non
     ``points`` even probe points (3600 on the circle, 4000 on S² by default; more for large β), five times as many for
     the gap at the end. Look at ``kkt_gap``.
     """
+    of_kind("land", land, Landscape, "a landscape")
     tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
     d, most = land.potential.d, positive_integer("most", most)
     least = {2: int(40 * np.sqrt(land.beta)), 3: int(60 * land.beta)}.get(d, 0)

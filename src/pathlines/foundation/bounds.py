@@ -1,0 +1,32 @@
+"""Absurd sizes are refused by their predicted cost, before any work and with the limit named."""
+
+from __future__ import annotations
+
+import os
+
+from pathlines.foundation.errors import ArgumentError
+
+OPERATIONS = 1e15
+"""Floating-point operations of about a day on one core."""
+USUAL_MEMORY = 16e9
+"""Bytes assumed where the system does not say."""
+
+
+def machine_memory() -> float:
+    """Bytes of memory of this machine."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return USUAL_MEMORY
+
+
+def within(what: str, cost: float, limit: float, unit: str, *, force: bool = False) -> None:
+    """Raise unless the predicted cost is within its limit, or the user insists."""
+    if not (force or cost <= limit):
+        raise ArgumentError(f"{what} would take {cost:.2g} {unit}, but the limit is {limit:.2g} (--force insists).")
+
+
+def affordable(what: str, *, memory: float = 0.0, operations: float = 0.0, force: bool = False) -> None:
+    """Raise unless lower bounds of memory (bytes) and work (operations) are what a machine can give."""
+    within(what, memory / 1e9, machine_memory() / 1e9, "GB of memory", force=force)
+    within(what, operations, OPERATIONS, "operations (a day is 1e+15)", force=force)

@@ -1,0 +1,246 @@
+"""Malformed calls of every public name, made from one good call each: one argument is spoilt at a time.
+
+What an argument may be is read off its annotation and the good value; what is spoilt is never a value that somebody
+could mean. Results that only the package makes (``Run``, ``Parameters``, ``Markers``) are not called here.
+"""
+
+import inspect
+import math
+from functools import cache, partial
+
+import jax
+import numpy as np
+
+import pathlines as pl
+from pathlines.architecture import from_numbers
+from pathlines.limit.homogenized.attended import uniform_attention
+
+RECORDS = {"Run", "Parameters", "Markers"}
+NO_ARGUMENTS = {"Affine", "Hardmax", "L2", "Linear", "Softmax", "enable_float64"}
+KEY = jax.random.key(0)
+ON_CIRCLE = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+EYE = np.eye(2)
+LINE = np.array([0.0, 0.5, 2.0])
+
+
+@cache
+def good_calls():
+    """A good call of each public name that can be called: arguments by name."""
+    sa, chain = pl.SelfAttention(2.0), pl.RandomTransformer(3)
+    finite_chain = pl.RandomTransformer(law=pl.MixtureHeads(EYE[None], EYE[None]), beta=1.0)
+    law, gaussian = pl.GaussianHeads(2), {"value": EYE, "query": EYE, "key": EYE, "scale": 1.0}
+    matrices = {"A": 0.1 * EYE, "V": EYE, "cov": EYE}
+    potential = pl.perceptron_potential(ON_CIRCLE, np.array([1.0, -1.0, 0.5]))
+    finite = {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1), "beta": 1.0, "step": 0.1}
+    normal = {"mean": np.zeros(2), "covariance": EYE}
+    collapse = {"n": 8, "b": 1.0, "level": 0.5, "p": math.inf, "d": 16.0, "gamma0": 0.0}
+    sde = pl.FiniteLawSDE(**finite)
+    tree = {"sde": sde, "start": ON_CIRCLE, "until": 0.1, "function": np.sum}
+    return {
+        "CircleAttention": {"beta": 4.0, "multiplicities": np.ones(3), "shift": 0.0},
+        "CircleDensity": {"beta": 9.0, "degree": 16, "nodes": 40, "shift": 0.0},
+        "CircleMeasure": {"chain": pl.RandomTransformer(2), "cells": 32},
+        "Euclidean": {"dim": 3},
+        "FiniteLawSDE": {**finite, "heads": 1, "corrector": "full", "update": "ambient"},
+        "Fixed": {"value": EYE, "query": EYE, "key": EYE},
+        "FrozenExponentAttention": {"value": EYE, "beta": 1.0, "query": EYE, "key": EYE, "attention": pl.Softmax()},
+        "GaussianHeads": {"d": 2, "sigma_v": 1.0, "sigma_a": 1.0, "value_mean": EYE, "score_mean": EYE},
+        "HomogenizedODE": {"law": law, "beta": 1.0, "step": 0.1, "heads": 1, "multiplicities": np.ones(3)},
+        "HomogenizedSDE": {"law": law, "beta": 1.0, "step": 0.1, "time_step": 0.1, "method": "split"},
+        "Identity": {"value": 1.0},
+        "L2Gaussian": gaussian,
+        "LinearGaussian": {**gaussian, "offset": 0.0},
+        "LogisticPair": {"kappa": 2.0, "time_step": 0.01},
+        "LowTemperaturePair": {"d": 4, "step": 0.3, "heads": 1, "sigma_v": 1.0},
+        "MixtureHeads": {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1)},
+        "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": pl.Softmax(), "weights": pl.Identity()},
+        "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},
+        "PerceptronLandscape": {"beta": 1.0, "directions": ON_CIRCLE, "strengths": np.ones(3), "kind": "usa"},
+        "Piecewise": {"switches": np.array([1.0]), "value": np.stack([EYE, EYE])},
+        "RandomArchitecture": {"architecture": from_numbers([8, 2, 2, 16, 32, 0.02]).architecture},
+        "RandomBlock": {"attention": chain, "perceptron": pl.RandomPerceptron()},
+        "RandomEncoder": {"d": 8, "heads": 2, "placement": "post", "residual": 1.0, "logit": 1.0, "activation": "erf"},
+        "RandomPerceptron": {"activation": "relu", "sigma_w": 1.0, "strength": 1.0, "width": 4, "time_step": 1.0},
+        "RandomTransformer": {"d": 3, "heads": 1, "step": 0.3, "beta": 1.0, "sigma_v": 1.0, "update": "ambient"},
+        "RescaledAttention": {"value": EYE, "query": EYE, "key": EYE, "beta": 1.0},
+        "SelfAttention": {
+            "beta": 2.0, "attention": pl.Softmax(), "weights": pl.Identity(), "perceptron": None,
+            "multiplicities": np.ones(3), "space": "sphere", "summation": "auto",
+        },
+        "Sigmoid": {"bias": 0.0},
+        "SigmoidGaussian": {**gaussian, "bias": 0.0},
+        "Sinkhorn": {"eps": 1.0, "prefactor": "1/eps", "iterations": 5, "tolerance": 1e-9},
+        "SinkhornGaussian": {**gaussian, "eps": 1.0, "prefactor": "1/eps"},
+        "SoftmaxGaussian": gaussian,
+        "Sphere": {"dim": 3},
+        "TransportedMeasure": {"chain": chain},
+        "Unnormalised": {"shift": 0.0},
+        "UnnormalisedGaussian": gaussian,
+        "ZonalMeasure": {"d": 3, "beta": 9.0, "nodes": 40, "shift": 0.0},
+        "asymptotic_regime": {"a": 1.0, "c": 1.0},
+        "bures": {"one": EYE, "other": EYE},
+        "certificate": {"tokens": ON_CIRCLE, "beta": 5.0},
+        "chain": {"model": chain, "start": np.eye(3), "depth": 2, "key": KEY, "runs": 2, "every": 1, "memory": 1e9},
+        "circle_distance": {"one": LINE, "other": LINE},
+        "closure": {"kind": "softmax", "value": EYE, "query": EYE, "key": EYE},
+        "cloud_distance": {"one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2, "directions": 8, "seed": 0},
+        "cluster_flow": {"positions": LINE, "beta": 9.0, "masses": np.full(3, 1 / 3), "delta": 0.01, "rtol": 1e-8},
+        "coarsen": {"model": pl.SelfAttention(9.0), "tokens": ON_CIRCLE, "until": 10.0, "delta": 0.01, "rtol": 1e-8},
+        "collapse_depth": {**collapse, "v": 0.1, "norm": "post", "r0": 1.0, "max_layers": 100},
+        "collapse_map": {**{k: v for k, v in collapse.items() if k not in "nb"}, "ns": [8], "bs": [1.0]},
+        "collapse_time": collapse,
+        "conditional_distance": {"positions": LINE, "one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2},
+        "count_modes": {"samples": LINE, "beta": 2.0},
+        "coupled_chains": {"models": [chain, chain], "starts": [np.eye(3), np.eye(3)], "key": KEY, "depth": 1},
+        "coupling_error": {"one": ON_CIRCLE, "other": ON_CIRCLE, "masses": np.full(3, 1 / 3)},
+        "critical_time": {**matrices, "until": 1.0},
+        "density_moments": {"amplitudes": {1: 0.1}, "modes": 4},
+        "dominant_degree": {"beta": 9.0, "d": 2},
+        "ensemble": {
+            "model": sa, "law": lambda key: pl.Sphere(3).sines(4), "runs": 2, "key": KEY, "until": 0.1,
+            "over": {"beta": [1.0]}, "method": "rk45", "rtol": 1e-6, "memory": 1e9, "max_steps": 100,
+        },
+        "entropy_deficit": {"A": 0.1 * EYE, "mean": np.zeros(2), "cov": EYE},
+        "error_prefactor": matrices,
+        "evaluate": {"claim": pl.CLAIMS["clustering/CL-43"], "size": "quick", "changes": {"n1": 4}},
+        "expectation_over_heads": {"model": finite_chain, "start": EYE, "depth": 1, "function": np.sum, "nodes": 2},
+        "fates": {"models": pl.SoftmaxGaussian(EYE), "factors": EYE, "until": 10.0, "rtol": 1e-6},
+        "flow": {
+            "model": sa, "tokens": np.eye(3), "until": 0.1, "record": ["mean_overlap"], "accumulate": ["mean_overlap"],
+            "method": "rk45", "rtol": 1e-6, "atol": 1e-6, "form": "auto", "max_steps": 100,
+        },
+        "forecast": {"beta": 9.0, "d": 2, "tokens": 1e4, "level": 0.1},
+        "formation_time": {"beta": 9.0, "d": 2, "tokens": 1e4, "amplitude": 0.1, "kind": "sa"},
+        "gauss_hermite": {**normal, "order": 3, "drop": 0.0},
+        "gauss_legendre": {"low": np.zeros(2), "high": np.ones(2), "order": 3},
+        "gaussian_distance": {**normal, "other_mean": np.zeros(2), "other_covariance": EYE},
+        "gelbrich": {"tokens": ON_CIRCLE, **normal, "masses": np.full(3, 1 / 3)},
+        "gram_flow": {"gram": np.eye(3), "attended": uniform_attention, "times": [1.0], "d": 8.0, "tolerance": 1e-8},
+        "gram_layers": {"gram": np.eye(3), "attended": uniform_attention, "layers": 2, "v": 0.1, "d": 8.0},
+        "growth_rates": {"beta": 9.0, "d": 2, "count": 4, "kind": "sa"},
+        "landscape": {"potential": potential, "beta": 4.0, "kernel": "scaled"},
+        "layer_map_curve": {"layers": 4, "n": 8, "b": 1.0, "v": 0.1, "d": 16.0, "norm": "post", "r0": 1.0},
+        "layers": {"model": sa, "tokens": np.eye(3), "depth": 2, "step": 0.1, "record": ["mean_overlap"], "every": 1},
+        "line_to_gaussian": {"points": LINE, "mean": 0.0, "deviation": 1.0, "p": 1, "masses": np.full(3, 1 / 3)},
+        "log_merging_time": {"beta": 9.0, "start": 1.0, "end": 0.1, "kind": "usa", "masses": (0.5, 0.5)},
+        "logistic_mass": {"times": LINE, "mass0": 0.5},
+        "minimise": {"land": pl.landscape(potential, 4.0), "tolerance": 1e-8, "points": 50, "most": 20},
+        "mode_covariances": {"angles": LINE, "logit_scale": 1.0, "largest": 3},
+        "mode_positions": {"samples": LINE, "beta": 2.0},
+        "mode_rates": {"angles": LINE, "logit_scale": 1.0, "largest": 3},
+        "noise_covariance": {"tokens": ON_CIRCLE, "beta": 1.0, "sigma_v": 1.0, "nodes": 8, "degree": 6},
+        "normal_modes": {"n": 8, "beta": 2.0, "runs": 2, "seed": 0},
+        "open_run": {"path": "run.nc"},
+        "overlap_curve": {"times": LINE, "n": 8, "b": 1.0, "d": 16.0, "p": math.inf, "gamma0": 0.0},
+        "pair_kernel": {"overlap": 0.5, "d": 4, "qk_dim": 2.0},
+        "participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
+        "perceptron_potential": {"directions": ON_CIRCLE, "strengths": np.ones(3), "biases": np.zeros(3)},
+        "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
+        "plot": {"run": None},
+        "polygon_rates": {"k": 3, "beta": 9.0, "kind": "sa"},
+        "quiet_start": {"tokens": 1e4, "n": 8, "key": KEY, "modes": 3},
+        "regime": {"eta": 0.1, "alpha": 0.1, "layers": 100, "epsilon": 0.1, "bound": 10.0},
+        "save_run": {"run": None, "path": "run.nc"},
+        "scheme_expectation": {**tree, "steps": 1, "method": "split"},
+        "sde_expectation": {**tree, "steps": [1, 2]},
+        "selection_probabilities": {"beta": 9.0, "tokens": 1e4, "amplitude": 0.1, "count": 6},
+        "sensitivities": collapse,
+        "sigma_points": normal,
+        "synchronous_coupling": {
+            "model": sa, "mean_field": lambda multiplicities: sa, "law": pl.Markers(ON_CIRCLE, np.full(3, 1 / 3)),
+            "samples": ON_CIRCLE[None], "times": [0.1],
+        },
+        "trapezoid": {**normal, "step": 0.5, "reach": 2.0, "drop": 0.0},
+        "trust": {**matrices, "n": 10, "tolerance": 0.1},
+        "two_sample_modes": {"beta": 2.0},
+        "uniform_attention": {"d": 4, "beta": 1.0, "sigma_a": 1.0},
+        "zonal_start": {"moments": {1: 0.1}, "n": 8, "d": 3},
+    }  # fmt: skip
+
+
+UNBOUNDED = {
+    "p", "d", "qk_dim", "b", "logit_scale", "log_start", "shift", "until", "atol", "memory", "layers", "mass0", "kappa",
+    "bound",
+}  # fmt: skip
+"""Arguments for which infinity has a meaning, or only says that there is no limit."""
+OF_EITHER_SIGN = {
+    "shift", "bias", "offset", "log_start", "value", "seed", "mean", "value_mean", "score_mean", "a", "c", "scale",
+    "mass0", "alpha", "overlap", "gamma0", "gamma", "angles", "logit", "residual", "kappa",
+}  # fmt: skip
+"""Numbers that may be negative."""
+
+
+SYMMETRIC = {
+    (n, "beta") for n in ("FiniteLawSDE", "HomogenizedODE", "HomogenizedSDE", "RandomTransformer", "noise_covariance")
+}
+"""Temperatures of random heads, whose law does not know signs or knows them by its own matrices."""
+
+
+ELEMENTWISE = {"logistic_mass", "overlap_curve", "pair_kernel", "two_sample_modes"}
+"""Functions of arrays of any shape, empty ones too."""
+
+
+def spoilt(name, annotation, default, good):
+    """Values that nobody can mean for an argument."""
+    optional = default is None or "None" in annotation
+    nothing = [] if optional else [None]
+    if isinstance(good, str):
+        return ["no-such-name", "", 7, *nothing]
+    if isinstance(good, bool):
+        return []
+    if isinstance(good, int) and not annotation.startswith("float"):
+        few = [] if name in OF_EITHER_SIGN else [-1]
+        return ["9", 1.5, math.nan, [2, 3], object(), "many", *few, *nothing]
+    if isinstance(good, (int, float)):
+        signs = [] if name in OF_EITHER_SIGN else [-1.0, -math.inf]
+        return ["9", "many", math.nan, object(), 1j, *([] if name in UNBOUNDED else [math.inf]), *signs, *nothing]
+    if isinstance(good, np.ndarray) or (
+        isinstance(good, (list, tuple)) and not isinstance(good[0], np.ndarray | pl.RandomTransformer)
+    ):
+        return [*spoilt_arrays(good), *nothing]
+    if callable(good) and not isinstance(good, type):
+        return [5, "abc", *nothing]
+    return [5, "abc", object(), [1.5], *nothing]
+
+
+def spoilt_arrays(good):
+    """Arrays like ``good`` that are not numbers, not finite, ragged, empty or of a strange rank."""
+    if len(good) and isinstance(good[0], str):
+        return [["no-such-name"], [5], 5, "no-such-name"]
+    array = np.asarray(good)
+    holed = np.array(array, float)
+    holed.flat[0] = math.nan
+    endless = np.array(array, float)
+    endless.flat[-1] = -math.inf
+    rows = array.ndim + 3
+    return [
+        "abc",
+        [[1.0, 2.0], [3.0]],
+        holed,
+        endless,
+        np.ones((2,) * rows),
+        np.empty((0, *array.shape[1:])),
+        array.astype(str),
+        np.array([object()]),
+        array * 1j,
+        {},
+    ]
+
+
+def api_calls():
+    """(what, call) for every malformed call of the public names."""
+    for name in pl.__all__:
+        entry = getattr(pl, name)
+        if not callable(entry) or name in RECORDS | NO_ARGUMENTS:
+            continue
+        good = good_calls()[name]
+        for argument, parameter in inspect.signature(entry).parameters.items():
+            if argument not in good:
+                continue
+            annotation = str(parameter.annotation)
+            for value in spoilt(argument, annotation, parameter.default, good[argument]):
+                if name in ELEMENTWISE and isinstance(value, np.ndarray) and value.shape != np.shape(good[argument]):
+                    continue
+                if isinstance(value, float) and value == -1.0 and (name, argument) in SYMMETRIC:
+                    continue
+                yield f"{name}({argument}={value!r:.60})", partial(entry, **{**good, argument: value})
