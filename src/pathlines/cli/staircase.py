@@ -56,12 +56,14 @@ def staircase(
     """
     ready()
     from pathlines.foundation.bounds import affordable
-    from pathlines.foundation.errors import ArgumentError
+    from pathlines.foundation.errors import ArgumentError, positive_integer
     from pathlines.integrate.cluster_flow import cluster_flow
 
     if (angles is None) == (random is None):
         raise ArgumentError("Give either --angles (clusters on the circle) or --random (how many to draw).")
     check_outputs(figures=(figure,))
+    positive_integer("d", d, 2)
+    positive_integer("seed", seed, 0)
     if random is not None:
         count = float(max(random, 0))
         memory, work = 8 * count * (count + max(d, 0)), MERGER_WORK * count**3
@@ -105,8 +107,7 @@ def _drawn(count: Any, d: int, seed: int) -> Any:
 
     from pathlines.foundation.errors import positive_integer
 
-    draw = np.random.default_rng(positive_integer("seed", seed, 0))
-    count, d = positive_integer("random", count), positive_integer("d", d, 2)
+    draw, count = np.random.default_rng(seed), positive_integer("random", count)
     if d == 2:
         return np.sort(draw.uniform(0, 2 * np.pi, count))
     points = draw.standard_normal((count, d))

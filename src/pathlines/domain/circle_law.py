@@ -37,7 +37,7 @@ def density_moments(amplitudes: Mapping[int, complex], modes: int) -> Float[Arra
     for k, a in of_kind("amplitudes", amplitudes, Mapping, "a dictionary of amplitudes by mode").items():
         require(k in range(1, modes + 1), "amplitudes", f"be of modes 1 to {modes}", k)
         require(isinstance(a, Number), "amplitudes", "hold numbers", a)
-        table[k] = complex(a).real, complex(a).imag  # type: ignore[arg-type]
+        table[k] = complex(a).real, complex(a).imag
     check_density_moments(table)
     return jnp.asarray(table)
 
