@@ -21,7 +21,7 @@ app = typer.Typer(
         "Simulate, predict and verify what depth does to tokens.\n\n"
         "Start with `pathlines verify` (every claim of every paper, at quick size, with a report), `pathlines list` "
         "(what there is), `pathlines show NAME` (one model, claim, observable or figure) and `pathlines run --help`."
-        "\n\nExit codes: 0 done, 1 another verdict or outcome than expected, 2 bad input, 70 a bug, "
+        "\n\nExit codes: 0 done, 1 another verdict or outcome than expected or a target missed, 2 bad input, 70 a bug, "
         "74 a file could not be written or read, 130 interrupted."
     ),
     no_args_is_help=True,
