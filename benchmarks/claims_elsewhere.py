@@ -15,6 +15,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pathlines.claim import CLAIMS
@@ -34,13 +35,13 @@ def elsewhere(value: Any, factor: float) -> Any:
         return value if value == 0 else int(np.sign(value)) * max(1, round(abs(value) * factor))
     if isinstance(value, float):
         return value * factor if np.isfinite(value) else value
-    return [elsewhere(v, factor) for v in value] if isinstance(value, list) else value
+    return [elsewhere(v, factor) for v in value] if isinstance(value, tuple) else value
 
 
 def drawn(name: str, number: int, seed: int) -> dict[str, Any]:
     """A random setting of a claim; the same for the same (name, number, seed)."""
     rng = np.random.default_rng([seed, number, zlib.crc32(name.encode())])
-    setting = CLAIMS[name].quick
+    setting = msgspec.structs.asdict(CLAIMS[name].quick)
     factors = np.exp(rng.uniform(np.log(LOW), np.log(HIGH), len(setting)))
     moved = {k: elsewhere(v, f) for (k, v), f in zip(setting.items(), factors.tolist(), strict=True)}
     return {**moved, "seed": int(rng.integers(1, 10**6))} if "seed" in setting else moved

@@ -21,6 +21,7 @@ from pathlines.claim import (
 )
 from pathlines.claim.base import Claim
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, changed, fields
 from pathlines.model import MODELS
 
 ROWS = {f"clustering/CL-{i:02d}" for i in range(1, 49)}
@@ -42,15 +43,33 @@ def test_claims_are_complete(name):
     assert claim.statement
     assert claim.label
     assert all(t.reason for t in claim.within.values())
-    assert set(claim.full) <= set(claim.quick)
+    assert type(claim.full) is type(claim.quick)
     if claim.expected == "refuted":
         assert claim.corrected_by in list(CLAIMS)
         assert CLAIMS[claim.corrected_by].expected == "holds"
 
 
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_every_setting_has_a_meaning_and_is_within_its_bounds(name):
+    claim = CLAIMS[name]
+    assert all(f.meaning for f in fields(type(claim.quick)))
+    for setting in (claim.quick, claim.full):
+        plain = msgspec.to_builtins(setting)
+        assert changed(name, setting, plain) == setting
+        assert all(type(getattr(setting, k)) is not list for k in plain)
+
+
+def test_errata_are_variants_of_their_corrections():
+    printed, corrected = CLAIMS["homogenized/ER-05"], CLAIMS["homogenized/ER-05b"]
+    assert (printed.expected, printed.corrected_by) == ("refuted", corrected.id)
+    assert (printed.quick, printed.full, printed.simulate) == (corrected.quick, corrected.full, corrected.simulate)
+    assert printed.predict is not corrected.predict
+    assert printed.blind == {}
+
+
 def made(measured, expected, tolerance, uncertainty=0.0):
     return Claim(
-        "x/y", PERSPECTIVE, "l", "s", (), {}, {}, {"q": tolerance},
+        "x/y", PERSPECTIVE, "l", "s", (), Setting(), Setting(), {"q": tolerance},
         lambda s: Evidence({"q": measured}, {"q": uncertainty}), lambda s: Evidence({"q": expected}),
     )  # fmt: skip
 

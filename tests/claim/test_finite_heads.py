@@ -1,7 +1,6 @@
 """Chain, SDE and ODE of finite laws: numbers of an independent program, and claims that must object or step back."""
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +10,13 @@ import pathlines as pl
 from pathlines.claim import CLAIMS, evaluate
 from pathlines.claim.homogenized import finite_heads
 from pathlines.claim.homogenized.coefficients import leading, order_of
-from pathlines.claim.homogenized.finite_heads import case_of, chain_mean, ode_value, sde_mean
+from pathlines.claim.homogenized.finite_heads import FewHeads, case_of, chain_mean, ode_value, sde_mean
+from pathlines.claim.homogenized.strong_noise import StrongNoise
 from pathlines.foundation.errors import ArgumentError
 from references import finite_heads as two
 
-PLAIN = SimpleNamespace(n=4, beta=1.5, until=1.2, probability=0.5)
-STRONG = SimpleNamespace(n=4, beta=1.5, until=1.2, probability=0.5, noise=0.5)
+PLAIN = FewHeads(n=4, beta=1.5, until=1.2, probability=0.5)
+STRONG = StrongNoise(n=4, beta=1.5, until=1.2, probability=0.5, noise=0.5)
 
 
 def local_order(coarse, fine, ratio):
@@ -159,7 +159,7 @@ def test_inconclusive_where_steps_are_long(name, changes):
     ("name", "changes", "says"),
     [
         ("C25a", {"layers": [8, 12, 16]}, "four or more ascending"),
-        ("C25a", {"probability": 1.2}, "`probability` must be between 0 and 1"),
+        ("C25a", {"probability": 1.2}, "`probability` of Claim `homogenized/C25a` must be a number ≥ 0 and ≤ 1"),
         ("C25a", {"layers": [8, 10, 12, 30]}, "`layers` must leave at most"),
         ("C28a-some", {"power": 0}, "`power` must be at least 1"),
     ],

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import jax
+import msgspec
 import numpy as np
 
 from pathlines.claim import Evidence, absolute, at_most, evaluate, exactly
@@ -10,6 +11,7 @@ from pathlines.claim.base import Claim
 from pathlines.claim.mistakes import objections, scaled
 from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import flow
 from pathlines.limit.equiangular import overlap_rate
 from pathlines.model import SelfAttention
@@ -19,7 +21,9 @@ SPHERE = Sphere(3)
 
 
 def claim_of(simulate, predict, within, quick, models=()):
-    claim = Claim("x/y", PERSPECTIVE, "l", "s", models, quick, {}, within, simulate, predict)
+    names = [(name, type(value), value) for name, value in quick.items()]
+    setting = msgspec.defstruct("Made", names, bases=(Setting,), frozen=True)()
+    claim = Claim("x/y", PERSPECTIVE, "l", "s", models, setting, setting, within, simulate, predict)
     return objections(claim, "quick", None, evaluate(claim).checks)
 
 

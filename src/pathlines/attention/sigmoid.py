@@ -28,7 +28,7 @@ class Sigmoid(Attention):
     sees: ClassVar[str] = "No competition between tokens; Gaussian clouds do not stay Gaussian."
     papers: ClassVar[tuple[Paper, ...]] = (UNIFIED,)
 
-    bias: Array = 0.0  # type: ignore[assignment]
+    bias: Array | float = 0.0
     summed: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:

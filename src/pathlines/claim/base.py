@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic
 
 import msgspec
 import numpy as np
@@ -14,7 +13,7 @@ from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
-from pathlines.foundation.setting import changed_setting
+from pathlines.foundation.setting import S, Setting, changed
 from pathlines.integrate.run import Certificate, Run
 
 Numbers = Mapping[str, Any]
@@ -59,13 +58,13 @@ class Axes(msgspec.Struct, frozen=True):
 NO_AXES = Axes()
 
 
-class Claim(msgspec.Struct, frozen=True):
+class Claim(msgspec.Struct, Generic[S], frozen=True):
     """A theorem, a figure or an erratum, executable.
 
-    ``quick`` is the complete setting, ``full`` what changes at full size; ``simulate`` and ``predict`` share no code;
-    ``within`` gives the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is
-    a claim expected to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for
-    quantities that would not notice an error of 10 % at quick size or 3 % at full size, why not.
+    ``quick`` and ``full`` are two settings of one record; ``simulate`` and ``predict`` share no code; ``within`` gives
+    the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is a claim expected
+    to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for quantities that
+    would not notice an error of 10 % at quick size or 3 % at full size, why not.
     """
 
     id: str
@@ -73,11 +72,11 @@ class Claim(msgspec.Struct, frozen=True):
     label: str
     statement: str
     models: tuple[str, ...]
-    quick: dict[str, Any]
-    full: dict[str, Any]
+    quick: S
+    full: S
     within: dict[str, Tolerance]
-    simulate: Callable[[Any], Evidence]
-    predict: Callable[[Any], Evidence]
+    simulate: Callable[[S], Evidence]
+    predict: Callable[[S], Evidence]
     expected: str = "holds"
     corrected_by: str = ""
     axes: Axes = NO_AXES
@@ -92,19 +91,29 @@ class Claim(msgspec.Struct, frozen=True):
     @property
     def seeded(self) -> bool:
         """Whether chance enters, through the setting ``seed``."""
-        return "seed" in self.quick
+        return hasattr(self.quick, "seed")
 
-    def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The setting of that size with some entries changed; unknown names and other types are errors."""
-        setting = {**self.quick, **(self.full if size == "full" else {})}
-        return changed_setting(f"Claim `{self.id}`", setting, changes)
+    def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> S:
+        """The setting of that size with some fields changed; unknown names and what is not allowed are errors."""
+        return changed(f"Claim `{self.id}`", self.full if size == "full" else self.quick, changes)
+
+    def printed_as(
+        self, id: str, label: str, statement: str, *, predict: Callable[[S], Evidence], note: str = "", **others: Any
+    ) -> Claim[S]:
+        """Register the erratum that this claim corrects: the same setting and simulation, the prediction as printed.
+
+        ``others`` are fields in which it differs from this claim all the same.
+        """
+        changes = {"blind": {}, "expected": "refuted", "corrected_by": self.id, **others}
+        printed = {"id": id, "label": label, "statement": statement, "predict": predict, "note": note, **changes}
+        return CLAIMS.register(id, msgspec.structs.replace(self, **printed))
 
 
 def _home(function: Any) -> str:
     return _home(function.func) if isinstance(function, partial) else str(function.__module__)
 
 
-CLAIMS: Registry[Claim] = Registry("claim", "pathlines.claim")
+CLAIMS: Registry[Claim[Any]] = Registry("claim", "pathlines.claim")
 
 
 def claim(
@@ -114,18 +123,18 @@ def claim(
     statement: str,
     *,
     models: tuple[str, ...],
-    quick: dict[str, Any],
+    quick: S,
     within: dict[str, Tolerance],
-    simulate: Callable[[Any], Evidence],
-    predict: Callable[[Any], Evidence],
-    full: dict[str, Any] | None = None,
+    simulate: Callable[[S], Evidence],
+    predict: Callable[[S], Evidence],
+    full: S | None = None,
     expected: str = "holds",
     corrected_by: str = "",
     axes: Axes = NO_AXES,
     note: str = "",
     blind: dict[str, str] | None = None,
-) -> Claim:
-    """Make and register a claim."""
+) -> Claim[S]:
+    """Make and register a claim; without ``full`` it has one size."""
     if expected not in ("holds", "refuted", "inconclusive"):
         raise ArgumentError(f"Argument `expected` must be holds, refuted or inconclusive, but is {expected!r}.")
     entry = Claim(
@@ -135,7 +144,7 @@ def claim(
         statement,
         models,
         quick,
-        full or {},
+        quick if full is None else full,
         within,
         simulate,
         predict,
@@ -148,10 +157,9 @@ def claim(
     return CLAIMS.register(id, entry)
 
 
-def known(values: Numbers, setting: Any, reference_setting: Numbers) -> Evidence:
+def known(values: Numbers, setting: Setting, reference_setting: Numbers) -> Evidence:
     """Reference numbers, valid at one setting only: at any other, nothing is known."""
-    current = vars(setting) if isinstance(setting, SimpleNamespace) else dict(setting)
-    same = all(np.array_equal(np.asarray(current.get(k)), np.asarray(v)) for k, v in reference_setting.items())
+    same = all(np.array_equal(np.asarray(getattr(setting, k)), np.asarray(v)) for k, v in reference_setting.items())
     return Evidence(values if same else dict.fromkeys(values), source="reference value")
 
 

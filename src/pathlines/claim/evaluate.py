@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from pathlines.claim.base import Claim, Curve, Evidence, certificates_of
 from pathlines.claim.power import notices
 from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import PathlinesWarning, of_kind, require
+from pathlines.foundation.setting import S
 from pathlines.integrate.run import Certificate, provenance
 
 
@@ -93,7 +93,7 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
     setting = claim.setting(size, changes)
     began = time.perf_counter()
     measured, notes = simulated(claim, setting)
-    predicted = claim.predict(SimpleNamespace(**setting))
+    predicted = claim.predict(setting)
     checks = compared(claim, measured, predicted)
     worst = max(checks, key=lambda c: _severity(c)[0])
     at = _severity(worst)[1]
@@ -114,7 +114,7 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
         uncertainty=_entry(worst.uncertainty, at),
         seconds=time.perf_counter() - began,
         size=size,
-        setting=setting,
+        setting=msgspec.to_builtins(setting),
         checks=checks,
         source=predicted.source,
         lines=[_line(c, "simulation") for c in measured.curves] + [_line(c, "theory") for c in predicted.curves],
@@ -127,11 +127,11 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
     )
 
 
-def simulated(claim: Claim, setting: Mapping[str, Any]) -> tuple[Evidence, list[str]]:
+def simulated(claim: Claim[S], setting: S) -> tuple[Evidence, list[str]]:
     """What the simulation says, and its warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PathlinesWarning)
-        measured = claim.simulate(SimpleNamespace(**setting))
+        measured = claim.simulate(setting)
     return measured, [str(w.message) for w in caught if issubclass(w.category, PathlinesWarning)]
 
 

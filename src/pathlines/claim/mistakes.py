@@ -26,6 +26,7 @@ import numpy as np
 from pathlines.claim.base import Claim, Evidence
 from pathlines.claim.evaluate import Check, compared, simulated
 from pathlines.foundation.errors import PathlinesError
+from pathlines.foundation.setting import S
 from pathlines.model.base import Model
 
 SIZES = (0.1, 0.5)
@@ -64,36 +65,31 @@ def _refuted(checks: Callable[[], list[Check]]) -> list[str]:
         return []
 
 
-def _mistakes(
-    claim: Claim, setting: dict[str, Any], measured: Evidence
-) -> Iterator[tuple[str, Callable[[float], list[Check]]]]:
+def _mistakes(claim: Claim[S], setting: S, measured: Evidence) -> Iterator[tuple[str, Callable[[float], list[Check]]]]:
     """(what is wrong, checks of the claim when it is wrong by a factor)."""
 
     def elsewhere(name: str, factor: float) -> list[Check]:
-        return compared(claim, measured, claim.predict(_space({**setting, name: scaled(setting[name], factor)})))
+        wrong = {name: scaled(getattr(setting, name), factor)}
+        return compared(claim, measured, claim.predict(msgspec.structs.replace(setting, **wrong)))
 
-    for name, value in setting.items():
-        if _has_floats(value):
+    for name in setting.__struct_fields__:
+        if _has_floats(getattr(setting, name)):
             yield f"{name} of the prediction", functools.partial(elsewhere, name)
 
     def inside(place: tuple[dict, str, Any], factor: float) -> list[Check]:
         with _replaced(*place, factor):
-            return compared(claim, simulated(claim, setting)[0], claim.predict(_space(setting)))
+            return compared(claim, simulated(claim, setting)[0], claim.predict(setting))
 
     for place in _places(claim):
         yield place[1], functools.partial(inside, place)
 
     def moved(change: Callable[[Any, float], Any], factor: float) -> list[Check]:
         with _drifts(change, factor):
-            return compared(claim, simulated(claim, setting)[0], claim.predict(_space(setting)))
+            return compared(claim, simulated(claim, setting)[0], claim.predict(setting))
 
     if claim.models:
         yield "drift", functools.partial(moved, lambda v, f: v * f)
         yield "next token's drift in the drift", functools.partial(moved, lambda v, f: v + (f - 1) * jnp.roll(v, 1, 0))
-
-
-def _space(setting: Mapping[str, Any]) -> types.SimpleNamespace:
-    return types.SimpleNamespace(**setting)
 
 
 def _has_floats(value: Any) -> bool:

@@ -9,6 +9,8 @@ import typer
 
 from pathlines.cli.common import check_outputs, console, ready
 
+SETTING = "table"
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -18,18 +20,23 @@ def register(app: typer.Typer) -> None:
 def show(
     name: Annotated[str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")],
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="For a claim: the JSON schema of its setting.")] = False,
 ) -> None:
-    """Show an equation with its citation and good values, a claim with its setting, or a saved run.
+    """Show an equation with its citation and good values, a claim with a table of its settings, or a saved run.
 
-    Examples: `pathlines show sa`, `pathlines show clustering/CL-21`, `pathlines show run.nc --plot run.pdf`.
+    Examples: `pathlines show sa`, `pathlines show clustering/CL-21`, `pathlines show clustering/CL-21 --schema`,
+    `pathlines show run.nc --plot run.pdf`.
     """
     ready()
     check_outputs(figures=(plot,))
     if name.endswith(".nc"):
         return _show_run(Path(name), plot)
+    from pathlines.claim import CLAIMS
+
+    if schema:
+        return _print_schema(CLAIMS[name])
     from rich.text import Text
 
-    from pathlines.claim import CLAIMS
     from pathlines.draw import ANIMATIONS, FIGURES
     from pathlines.foundation.errors import ArgumentError, UnknownNameError
     from pathlines.foundation.papers import PAPERS
@@ -52,7 +59,10 @@ def show(
         raise UnknownNameError(f"There is nothing called `{name}`.{hint}")
     for lines in found:
         for title, text in lines:
-            console().print(Text.assemble((f"{title:>13}", "bold"), f"  {text}"), soft_wrap=False)
+            if title == SETTING:
+                console().print(text)
+            else:
+                console().print(Text.assemble((f"{title:>13}", "bold"), f"  {text}"), soft_wrap=False)
         console().print()
     return None
 
@@ -71,9 +81,42 @@ def _model(entry: Any) -> list[tuple[str, Any]]:
 def _claim(entry: Any) -> list[tuple[str, Any]]:
     rows = [("claim", entry.id), ("statement", entry.statement), ("paper", f"{entry.paper.citation}; {entry.label}")]
     rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]
-    rows += [("setting", entry.quick), ("at full size", entry.full or "the same")]
     rows += [("compares", f"{k}: {t.kind} {t.value:g} ({t.reason})") for k, t in entry.within.items()]
-    return rows + ([("note", entry.note)] if entry.note else [])
+    rows += [("note", entry.note)] if entry.note else []
+    return [*rows, ("setting", type(entry.quick).__doc__), (SETTING, _table(entry.quick, entry.full))]
+
+
+def _table(quick: Any, full: Any) -> Any:
+    """Name, symbol, meaning, what is allowed, and both sizes; the full one only where it differs."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from pathlines.foundation.setting import fields
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("--set", "symbol", "meaning", "allowed", "quick", "full"):
+        table.add_column(title, overflow="fold")
+    for f in fields(type(quick)):
+        low, high = (_shown(getattr(s, f.name)) for s in (quick, full))
+        meaning = f.meaning + (f" ({f.unit})" if f.unit else "")
+        table.add_row(*map(Text, (f.name, f.symbol, meaning, f.allowed, low, "" if high == low else high)))
+    return table
+
+
+def _shown(value: Any) -> str:
+    """As JSON, which --set reads; words as they are."""
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _print_schema(entry: Any) -> None:
+    """What --set accepts, with both sizes as examples."""
+    import msgspec
+
+    schema = msgspec.json.schema(type(entry.quick)) | {"examples": [entry.quick, entry.full]}
+    typer.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
 
 
 def _observable(entry: Any) -> list[tuple[str, Any]]:

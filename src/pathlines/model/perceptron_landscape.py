@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -185,8 +186,8 @@ ANGLES, STRENGTHS = [0.0, 2.0], [1.0, -0.7]
 
 def neurons_in_plane(
     beta: float = 4.0,
-    angles: list = ANGLES,
-    strengths: list = STRENGTHS,
+    angles: Sequence[float] = ANGLES,
+    strengths: Sequence[float] = STRENGTHS,
     activation: str = "relu",
     flow: str = "descent",
     kind: str = "usa",

@@ -7,7 +7,7 @@ output projections (1/√(2L)) change little, embeddings of unit size change muc
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.architecture import Architecture, Deviations
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import controlled_mean, mean_and_error
 from pathlines.claim.tolerance import relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.limit.architecture.predict import predict
 from pathlines.model.random_architecture import RandomArchitecture
@@ -26,7 +28,23 @@ NAMES = ("as_configured", "projections", "embedding", "both")
 CASES = ("as configured", "projections × 1/√(2L)", "embedding std 1", "both")
 
 
-def decoder(s: Any, case: str) -> Architecture:
+class Decoder(Setting):
+    """A decoder of the Llama kind at initialisation."""
+
+    width: Annotated[of.Count, means("width of the residual stream", "d")] = 96
+    heads: Annotated[of.Count, means("query heads", "H")] = 6
+    kv_heads: Annotated[of.Count, means("key-value heads")] = 2
+    mlp_width: Annotated[of.Count, means("width of the gated perceptron")] = 256
+    std: Annotated[of.Positive, means("standard deviation of the weights", "σ")] = 0.05
+    depth: Annotated[of.Count, means("layers that output projections are scaled for, 1/√(2L)", "L")] = 30
+    layers: Annotated[of.Count, means("layers that are run")] = 5
+    n: of.Tokens = 16
+    distinct: Annotated[of.Count, means("different tokens in the text")] = 14
+    runs: of.Runs = 64
+    seed: of.Seed = 7
+
+
+def decoder(s: Decoder, case: str) -> Architecture:
     """The architecture of one case; its 1/√(2L) counts all ``depth`` layers, of which the first ``layers`` are run."""
     projection = s.std / math.sqrt(2 * s.depth) if case in CASES[1::2] else s.std
     embedding = 1.0 if case in CASES[2:] else s.std
@@ -37,12 +55,12 @@ def decoder(s: Any, case: str) -> Architecture:
     )  # fmt: skip
 
 
-def token_ids(s: Any) -> np.ndarray:
+def token_ids(s: Decoder) -> np.ndarray:
     """n tokens of which ``distinct`` differ, so that some words come twice."""
     return np.arange(s.n) % s.distinct
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Decoder) -> Evidence:
     """Every matrix drawn and multiplied; the four cases share one compiled program.
 
     The cosine of the embeddings, whose expectation is the share of equal pairs, is a control variate: what little a
@@ -67,7 +85,7 @@ def _equal_pairs(ids: np.ndarray) -> float:
     return float(np.sum(counts * (counts - 1)) / (len(ids) * (len(ids) - 1)))
 
 
-def predicted(s: Any) -> Evidence:
+def predicted(s: Decoder) -> Evidence:
     """The Gram map of each case."""
     found = [predict(decoder(s, case), token_ids(s), spread=False).mean_cosine for case in CASES]
     curves = tuple(Curve(f"predicted, {case}", np.arange(len(f)), f) for case, f in zip(CASES, found, strict=True))
@@ -84,10 +102,8 @@ claim(
     "perceptron, rotary positions) is predicted from its configuration and token ids within 3 %, as configured, with "
     "output projections × 1/√(2L), with embeddings of std 1, and with both.",
     models=("random-architecture",),
-    quick={"width": 96, "heads": 6, "kv_heads": 2, "mlp_width": 256, "std": 0.05, "depth": 30, "layers": 5, "n": 16,
-           "distinct": 14, "runs": 64, "seed": 7},
-    full={"width": 576, "heads": 9, "kv_heads": 3, "mlp_width": 1536, "std": 0.02, "layers": 29, "n": 64,
-          "distinct": 48, "runs": 8},
+    quick=Decoder(),
+    full=Decoder(width=576, heads=9, kv_heads=3, mlp_width=1536, std=0.02, layers=29, n=64, distinct=48, runs=8),
     within=dict.fromkeys(NAMES, relative(0.03, "next order of the map in 1/width; runs are independent", 5.0)),
     blind=dict.fromkeys(NAMES[:3], _FEW) | {"both": "eight models at full size"},
     simulate=simulate,

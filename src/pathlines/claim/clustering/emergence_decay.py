@@ -6,14 +6,16 @@ C' ≈ −2C² and C⁻¹ = C(0)⁻¹ + 2t to leading order, while the shape C^{
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.emergence_direct import cube_start, direct_tokens
+from pathlines.claim.clustering.emergence_direct import Cube, cube_start, direct_tokens
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.euclidean import negative_identity_covariance
@@ -24,7 +26,16 @@ from pathlines.weights import Fixed
 CURVE_POINTS = 25
 
 
-def decay_run(s: Any) -> Run:
+class Decay(Cube):
+    """Tokens that die under V = −I."""
+
+    low: Annotated[float, means("lower end of the cube's sides")] = -2.0
+    high: Annotated[float, means("upper end of the cube's sides")] = 2.0
+    times: of.Times = (100.0, 1000.0, 10000.0)
+    rtol: of.Rtol = 1e-10
+
+
+def decay_run(s: Decay) -> Run:
     """x itself (the law is about x), at log-spaced times."""
     model = SelfAttention(1.0, space="euclidean", weights=Fixed(-np.eye(s.d)))
     times = np.union1d(np.geomspace(1.0, max(s.times), CURVE_POINTS), s.times)
@@ -32,7 +43,7 @@ def decay_run(s: Any) -> Run:
     return flow(model, cube_start(s), times=times, record=record, method="dop853", rtol=s.rtol, atol=s.rtol * 1e-4)
 
 
-def spanned(s: Any) -> int:
+def spanned(s: Decay) -> int:
     """n tokens span min(d, n − 1) directions around their mean; the law is about these."""
     return min(s.d, s.n - 1)
 
@@ -44,7 +55,7 @@ class LateLaw:
     C ≈ I/2t this adds Γ/2t, Γ_ab = Σ_cd γ_acd γ_bcd, γ = mean of y⊗y⊗y, to the growth of C⁻¹.
     """
 
-    def __init__(self, s: Any) -> None:
+    def __init__(self, s: Decay) -> None:
         self.since = float(min(s.times))
         x = direct_tokens(cube_start(s), [0.0, self.since], -np.eye(s.d))[-1]
         centred = x - x.mean(axis=0)
@@ -62,7 +73,7 @@ class LateLaw:
         return np.linalg.inv(inverse)
 
 
-def simulate_covariance(s: Any) -> Evidence:
+def simulate_covariance(s: Decay) -> Evidence:
     """Eigenvalues of 2tC."""
     run = decay_run(s)
     scaled = run["cov_law"].values[:, -spanned(s) :]
@@ -76,7 +87,7 @@ def simulate_covariance(s: Any) -> Evidence:
     )
 
 
-def predict_covariance(s: Any) -> Evidence:
+def predict_covariance(s: Decay) -> Evidence:
     """The late law; all eigenvalues tend to one."""
     law = LateLaw(s)
     scaled = lambda times: np.array([2 * t * np.linalg.eigvalsh(law.covariance(float(t))) for t in times])  # noqa: E731
@@ -98,8 +109,6 @@ LIMIT = 1e-3
 """How close to 1 the late law must have come."""
 
 
-DECAY = {"n": 20, "d": 2, "low": -2.0, "high": 2.0, "seed": 0, "times": [100.0, 1000.0, 10000.0], "rtol": 1e-10}
-
 claim(
     "clustering/CL-34",
     EMERGENCE,
@@ -107,7 +116,7 @@ claim(
     "For V = −I, Q = K = I every eigenvalue of 2tC(t), C the covariance of the tokens, tends to 1: "
     "C⁻¹ = 2t + ½Γ ln t + K with Γ from the third moments of the frozen shape. Universal and isotropic.",
     models=("sa",),
-    quick=DECAY,
+    quick=Decay(),
     within={
         "eigenvalues": absolute(1e-4, "the digits specified (.9999); the next term of the law is O(1/t²) at t ≥ 100"),
         "last_eigenvalues": absolute(2 * LIMIT, "(½Γ ln t + K)/2t, below half of this where it is decided"),
@@ -118,7 +127,7 @@ claim(
 )
 
 
-def simulate_flatness(s: Any) -> Evidence:
+def simulate_flatness(s: Decay) -> Evidence:
     """t max|nP − 1|."""
     run = decay_run(s)
     flatness = run.time * run["attention_flatness"].values
@@ -129,7 +138,7 @@ def simulate_flatness(s: Any) -> Evidence:
     )
 
 
-def predict_flatness(s: Any) -> Evidence:
+def predict_flatness(s: Decay) -> Evidence:
     """nP_ij ∝ e^{<x_i, x_j>}, <x_i, x_j> = <y_i, C(t) y_j>, for the frozen shape y and the late law of C."""
     law = LateLaw(s)
 
@@ -152,7 +161,7 @@ claim(
     "For V = −I attention tends to 1/n like 1/t: t max|nPᵢⱼ − 1| converges to ½ max|⟨yᵢ, yⱼ⟩|, y the frozen shape "
     "C^{−1/2}(x − x̄) of the configuration (never more than (n−1)/2).",
     models=("sa",),
-    quick=DECAY,
+    quick=Decay(),
     within={"flatness_times_t": relative(1e-2, "changes of the shape after the first time, O(1/t) at t ≥ 100")},
     simulate=simulate_flatness,
     predict=predict_flatness,

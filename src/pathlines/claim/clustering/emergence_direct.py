@@ -8,7 +8,7 @@ where the scores, which grow like e^{2λt}, have no digits after the point; time
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -18,10 +18,22 @@ from scipy.spatial import ConvexHull
 
 from pathlines.claim.clustering.perspective_direct import attention_vectors, trajectory
 from pathlines.domain import Euclidean
+from pathlines.foundation import vocabulary as of
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.euclidean import horizon, polytope_fixed_set
 
 
-def cube_start(s: Any, seed: int | None = None) -> np.ndarray:
+class Cube(Setting):
+    """Tokens drawn uniformly in a cube."""
+
+    n: of.Tokens = 20
+    d: of.Dimension = 2
+    low: Annotated[float, means("lower end of the cube's sides")] = -5.0
+    high: Annotated[float, means("upper end of the cube's sides")] = 5.0
+    seed: of.Seed = 0
+
+
+def cube_start(s: Cube, seed: int | None = None) -> np.ndarray:
     """n uniform tokens of [low, high]^d, with n, d, low, high and (unless given) seed from the setting."""
     key = jax.random.key(s.seed if seed is None else seed)
     return np.asarray(Euclidean(s.d).cube(key, s.n, s.low, s.high))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.emergence_direct import cube_start, direct_rescaled, groups
+from pathlines.claim.clustering.emergence_direct import Cube, cube_start, direct_rescaled, groups
 from pathlines.claim.tolerance import absolute, at_most
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.integrate import flow
 from pathlines.limit.euclidean import classify_value
 from pathlines.model import RescaledAttention
@@ -29,7 +31,17 @@ def left_eigenvector(value: np.ndarray) -> np.ndarray:
     return left * np.linalg.norm(unit) * np.sign(unit[np.argmax(np.abs(unit))])
 
 
-def simulate(s: Any) -> Evidence:
+class GoodTriple(Cube):
+    """One value matrix with a simple leading eigenvalue."""
+
+    value: of.ValueMatrix = ((0.64709742, 0.81911926), (0.61210449, 0.63263484))
+    until: of.Until = 8.0
+    records: of.Records = 33
+    rtol: of.Rtol = 1e-11
+    merge: Annotated[of.Positive, means("levels this near are one hyperplane")] = 0.05
+
+
+def simulate(s: GoodTriple) -> Evidence:
     """Distance of every φ₁*(z_i) to the nearest of the lowest value, zero and the highest value."""
     value = np.asarray(s.value, float)
     dual = tuple(left_eigenvector(value).tolist())
@@ -53,7 +65,7 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def _on_its_way(s: Any, times: np.ndarray, distance: np.ndarray) -> dict[str, str]:
+def _on_its_way(s: GoodTriple, times: np.ndarray, distance: np.ndarray) -> dict[str, str]:
     """A token may leave 0 late, and approaches its hyperplane like e^{−λ₁t}: what to change while it does."""
     value = np.asarray(s.value, float)
     if distance[-1] <= CLOSE or abs(np.log(distance[-1] / distance[-2])) < 0.05 * (times[-1] - times[-2]):
@@ -62,7 +74,7 @@ def _on_its_way(s: Any, times: np.ndarray, distance: np.ndarray) -> dict[str, st
     return dict.fromkeys(("distance", "hyperplanes"), f"until={needed:.3g} or more: a token is still on its way")
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: GoodTriple) -> Evidence:
     """At most three values; the extreme ones from the direct solution, as e^{−λ₁t} φ₁*(x) would have them."""
     value = np.asarray(s.value, float)
     kind = classify_value(value)
@@ -85,18 +97,7 @@ claim(
     "If (Q, K, V) is a good triple, each φ₁*(zᵢ) converges to a, 0 or b, where a and b are the limits of the smallest "
     "and the largest φ₁*(zⱼ): the tokens gather on at most three parallel hyperplanes.",
     models=("rescaled",),
-    quick={
-        "value": [[0.64709742, 0.81911926], [0.61210449, 0.63263484]],
-        "n": 20,
-        "d": 2,
-        "low": -5.0,
-        "high": 5.0,
-        "seed": 0,
-        "until": 8.0,
-        "records": 33,
-        "rtol": 1e-11,
-        "merge": 0.05,
-    },
+    quick=GoodTriple(),
     within={
         "distance": at_most("specified bound at T = 8", slack=CLOSE),
         "hyperplanes": at_most("a count"),

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import expm
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.emergence_direct import cube_start, direct_rescaled, groups, left_to_go, limit_points
+from pathlines.claim.clustering.emergence_direct import (
+    Cube,
+    cube_start,
+    direct_rescaled,
+    groups,
+    left_to_go,
+    limit_points,
+)
 from pathlines.claim.tolerance import absolute, at_most, exactly
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.euclidean import ValueClass, classify_value
@@ -42,7 +51,19 @@ ARRIVED = 5e-4
 """Distance left in F up to which limits are judged."""
 
 
-def simulate_paranormal(s: Any) -> Evidence:
+class Mixed(Cube):
+    """A value matrix with a leading eigenspace and the rest."""
+
+    d: of.Dimension = 3
+    value: of.ValueMatrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, -0.5))
+    until: of.Until = 12.0
+    window: Annotated[of.Positive, means("length of each of two last pieces", unit="depth-time")] = 1.0
+    records: of.Records = 49
+    rtol: of.Rtol = 1e-11
+    merge: of.Merge = 0.05
+
+
+def simulate_paranormal(s: Mixed) -> Evidence:
     """Clusters of the F-parts at the end, and the late growth of the range of the G-part.
 
     The range is R e^{|μ|t} plus a constant from leaders at rest, which two successive differences remove.
@@ -69,7 +90,7 @@ def simulate_paranormal(s: Any) -> Evidence:
     )
 
 
-def predict_paranormal(s: Any) -> Evidence:
+def predict_paranormal(s: Mixed) -> Evidence:
     """F-parts: points of S, from the direct solution. G-part: a follower leaves its leader like e^{|μ|t}, if μ < 0."""
     value = np.asarray(s.value, float)
     kind = classify_value(value)
@@ -100,19 +121,7 @@ claim(
     "For paranormal V (λ > 0 on F, smaller spectral radius on G) and M ≻ 0 the F-parts of the zᵢ converge to finitely "
     "many points of the boundary of a polytope in F or to 0; the G-parts are free, for μ < 0 they spread as e^{|μ|t}.",
     models=("rescaled",),
-    quick={
-        "value": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, -0.5]],
-        "n": 20,
-        "d": 3,
-        "low": -5.0,
-        "high": 5.0,
-        "seed": 0,
-        "until": 12.0,
-        "window": 1.0,
-        "records": 49,
-        "rtol": 1e-11,
-        "merge": 0.05,
-    },
+    quick=Mixed(),
     within={
         "leading_part": absolute(2 * ARRIVED, "twice the distance that followers may have left"),
         "leading_clusters": exactly("a count"),
@@ -124,7 +133,18 @@ claim(
 )
 
 
-def _parts(s: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Remainder(Setting):
+    """Two tokens, a value matrix and a metric."""
+
+    value: of.ValueMatrix = ((1.0, 0.0), (0.0, 0.0))
+    metric: Annotated[of.Matrix, means("root of the metric M = A² of the scores", "A")] = ((1.0, 0.5), (0.5, 1.0))
+    start: Annotated[of.Matrix, means("tokens at the start", "x(0)")] = ((1.0, 0.5), (0.4, 1.0))
+    until: of.Until = 10.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-11
+
+
+def _parts(s: Remainder, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(scores, their F-part, their cross terms) of grown tokens x: <Ax_i, Ax_j> with x = x_F + x_G."""
     A, kind = np.asarray(s.metric, float), classify_value(np.asarray(s.value, float))
     leading = x @ (split(kind)[0] @ coordinates(kind)[0]).T @ A.T
@@ -133,7 +153,7 @@ def _parts(s: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return full, leading @ leading.T, leading @ rest.T + rest @ leading.T
 
 
-def simulate_remainder(s: Any) -> Evidence:
+def simulate_remainder(s: Remainder) -> Evidence:
     """Growth exponents of what is left of the scores after e^{2λt}<Af_i, Af_j>, with and without the cross terms."""
     value, A = np.asarray(s.value, float), np.asarray(s.metric, float)
     times = np.linspace(0, s.until, s.records)
@@ -167,7 +187,7 @@ EXPONENTS = 0.02
 """What is allowed for transients of exponents."""
 
 
-def _early(s: Any) -> dict[str, str]:
+def _early(s: Remainder) -> dict[str, str]:
     """The fit begins at until/2, where transients are still of the order e^{-λt}/2."""
     leading = _exponents(s)[0]
     needed = -2 * np.log(EXPONENTS) / leading
@@ -175,7 +195,7 @@ def _early(s: Any) -> dict[str, str]:
     return dict.fromkeys(names, f"until={needed:.3g} or more") if s.until < needed else {}
 
 
-def _exponents(s: Any) -> tuple[float, float, bool]:
+def _exponents(s: Remainder) -> tuple[float, float, bool]:
     """(λ, growth of the G-parts of x, whether A couples F and G)."""
     value, A = np.asarray(s.value, float), np.asarray(s.metric, float)
     kind = classify_value(value, A.T @ A)
@@ -184,13 +204,13 @@ def _exponents(s: Any) -> tuple[float, float, bool]:
     return float(np.real(kind.leading)), rest, bool(np.abs(F.T @ A.T @ A @ G).max() > 1e-12)
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: Remainder) -> Evidence:
     """No cross terms: the remainder is a product of two G-parts."""
     _, rest, _ = _exponents(s)
     return Evidence({"remainder_exponent": 2 * rest}, source="remainder bound as printed")
 
 
-def predict_remainder(s: Any) -> Evidence:
+def predict_remainder(s: Remainder) -> Evidence:
     """Cross terms <Ax_F, Ax_G> grow like e^{(λ+μ)t} unless A respects F ⊕ G; the theorem survives, since λ + μ < 2λ."""
     leading, rest, coupled = _exponents(s)
     exponent = leading + rest if coupled else 2 * rest
@@ -201,40 +221,14 @@ def predict_remainder(s: Any) -> Evidence:
     )
 
 
-REMAINDER = {
-    "value": [[1.0, 0.0], [0.0, 0.0]],
-    "metric": [[1.0, 0.5], [0.5, 1.0]],
-    "start": [[1.0, 0.5], [0.4, 1.0]],
-    "until": 10.0,
-    "records": 41,
-    "rtol": 1e-11,
-}
-
-claim(
-    "clustering/ER-03",
-    EMERGENCE,
-    "remainder bound in the proof of the mixed theorem",
-    "For every M = A² ≻ 0 the scores differ from e^{2λt}⟨Afᵢ, Afⱼ⟩, f the F-part of z, by a remainder that grows no "
-    "faster than e^{2μt}, μ the spectral radius of V on G.",
-    models=("rescaled",),
-    quick=REMAINDER,
-    within={"remainder_exponent": at_most("a tenth of the gap λ − μ between the two exponents", slack=0.1)},
-    simulate=simulate_remainder,
-    predict=predict_printed,
-    expected="refuted",
-    corrected_by="clustering/ER-03b",
-    axes=Axes("depth-time t", "remainder of the scores", y_scale="log"),
-    note="The bound holds when A maps F and G to orthogonal spaces; here V = diag(1, 0) and A = [[1, ½], [½, 1]].",
-)
-
-claim(
+ER_03B = claim(
     "clustering/ER-03b",
     EMERGENCE,
     "remainder of the scores with its cross terms (derived)",
     "The remainder of the scores beyond e^{2λt}⟨Afᵢ, Afⱼ⟩ contains ⟨Ax_F, Ax_G⟩ and grows like e^{(λ+μ)t}; without "
     "these cross terms it grows like e^{2μt}. Since λ + μ < 2λ, F-parts of one sign still meet at the largest of them.",
     models=("rescaled",),
-    quick=REMAINDER,
+    quick=Remainder(),
     within={
         "remainder_exponent": absolute(EXPONENTS, "transients e^{-λt} in the window of the fit"),
         "without_cross_exponent": absolute(EXPONENTS, "transients e^{-λt} in the window of the fit"),
@@ -243,4 +237,14 @@ claim(
     simulate=simulate_remainder,
     predict=predict_remainder,
     axes=Axes("depth-time t", "remainder of the scores", y_scale="log"),
+)
+
+ER_03B.printed_as(
+    "clustering/ER-03",
+    "remainder bound in the proof of the mixed theorem",
+    "For every M = A² ≻ 0 the scores differ from e^{2λt}⟨Afᵢ, Afⱼ⟩, f the F-part of z, by a remainder that grows no "
+    "faster than e^{2μt}, μ the spectral radius of V on G.",
+    within={"remainder_exponent": at_most("a tenth of the gap λ − μ between the two exponents", slack=0.1)},
+    predict=predict_printed,
+    note="The bound holds when A maps F and G to orthogonal spaces; here V = diag(1, 0) and A = [[1, ½], [½, 1]].",
 )

@@ -7,15 +7,17 @@ No theorem is known to us. The natural question: do tokens still converge to fin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.emergence_direct import cube_start, softmax
+from pathlines.claim.clustering.emergence_direct import Cube, cube_start, softmax
 from pathlines.claim.tolerance import absolute, at_most
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.model import Perceptron, RescaledAttention
@@ -24,23 +26,36 @@ from pathlines.observable.analysis import hull_shrink
 SHOWN = 6
 
 
-def runs_of(s: Any) -> list[Run]:
+class PerceptronVariant(Cube):
+    """A perceptron after attention, in several starts."""
+
+    activation: of.Activation = "tanh"
+    outer: Annotated[of.Vector, means("diagonal of the outer weights, all positive", "W")] = (1.0, 1.0)
+    starts: of.Starts = 5
+    until: of.Until = 13.0
+    window: Annotated[of.Positive, means("length of each of two last pieces", unit="depth-time")] = 0.5
+    records: of.Records = 27
+    rtol: of.Rtol = 1e-9
+    method: Annotated[str, means("Runge-Kutta method of the engine")] = "rk45"
+
+
+def runs_of(s: PerceptronVariant) -> list[Run]:
     """Independent starts, before scores lose their digits; a method with positive weights where velocities are ≥ 0."""
     require(2 * s.window < s.until, "window", f"be less than half of until = {s.until:g}", s.window)
     require(len(s.outer) == s.d and min(s.outer) > 0, "outer", f"hold {s.d} positive numbers", s.outer)
     model = RescaledAttention(
         np.eye(s.d), perceptron=Perceptron(np.diag(s.outer), np.eye(s.d), activation=s.activation)
     )
-    options = {"times": _times(s), "record": positions, "rtol": s.rtol, "method": s.method}
+    options: dict[str, Any] = {"times": _times(s), "record": positions, "rtol": s.rtol, "method": s.method}
     return [flow(model, cube_start(s, 1000 * s.seed + k), **options) for k in range(s.starts)]
 
 
-def _times(s: Any) -> np.ndarray:
+def _times(s: PerceptronVariant) -> np.ndarray:
     """Up to ``until``, and the three times that late rates are read from."""
     return np.union1d(np.linspace(0, s.until, s.records), s.until - s.window * np.array([2.0, 1.0]))
 
 
-def _late(s: Any, values: np.ndarray) -> np.ndarray:
+def _late(s: PerceptronVariant, values: np.ndarray) -> np.ndarray:
     """Rates of decay across the last two windows; NaN once the values are lost in rounding."""
     logs = np.log(np.maximum(values[np.searchsorted(_times(s), s.until - s.window * np.arange(2, -1, -1))], 1e-300))
     return -np.diff(logs) / s.window if values[-1] > 1e-13 else np.full(2, np.nan)
@@ -56,7 +71,7 @@ def _upward_pull(z: np.ndarray, t: float) -> float:
     return float((softmax(np.exp(2 * t) * z @ z.T) @ z - z).max())
 
 
-def _follower_rates(s: Any, path: np.ndarray) -> np.ndarray:
+def _follower_rates(s: PerceptronVariant, path: np.ndarray) -> np.ndarray:
     """Decay rates over w_k of the coordinates k of z_l − z_i that pull upward, across the last window.
 
     For tokens i that listen to one leader l alone, and leaders that listen to themselves alone: these are at rest.
@@ -71,7 +86,7 @@ def _follower_rates(s: Any, path: np.ndarray) -> np.ndarray:
     return rate[np.isfinite(rate)]
 
 
-def _slack(s: Any) -> float:
+def _slack(s: PerceptronVariant) -> float:
     """One hundredth of the box."""
     return 0.005 * (s.high - s.low)
 
@@ -79,7 +94,7 @@ def _slack(s: Any) -> float:
 class Paths:
     """Runs that came to their end, and what is read off them."""
 
-    def __init__(self, s: Any) -> None:
+    def __init__(self, s: PerceptronVariant) -> None:
         self.runs = runs_of(s)
         self.done = [run for run in self.runs if run.outcome == "completed"]
         self.z = [run["tokens"].values for run in self.done]
@@ -97,7 +112,7 @@ class Paths:
         return tuple(Curve(f"start {k}", run.time, np.maximum(f, 1e-17)) for k, (run, f) in enumerate(pairs))
 
 
-def simulate_tanh(s: Any) -> Evidence:
+def simulate_tanh(s: PerceptronVariant) -> Evidence:
     """Distance to the leader at the end with its late rate, and growth of the hull."""
     paths = Paths(s)
     distance = np.array([f[-1] for f in paths.farthest])
@@ -112,7 +127,7 @@ def simulate_tanh(s: Any) -> Evidence:
     return Evidence(values, curves=paths.curves(), runs=tuple(paths.runs), undecided=undecided)
 
 
-def simulate_relu(s: Any) -> Evidence:
+def simulate_relu(s: PerceptronVariant) -> Evidence:
     """How far from its leader a token will stay, decrease of coordinates, upward pulls that are left, and their rates.
 
     A coordinate has at most its pull left to go (it fades like e^{−wt}), a leader no more than another token.
@@ -141,12 +156,12 @@ def simulate_relu(s: Any) -> Evidence:
 RELU_NAMES = ("distance", "decrease", "upward_pull", "follower_rate")
 
 
-def _pull_bound(s: Any) -> float:
+def _pull_bound(s: PerceptronVariant) -> float:
     """One twentieth of the box."""
     return float(0.05 * (s.high - s.low))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: PerceptronVariant) -> Evidence:
     """Everything settles: at leaders, or (ReLU) wherever nothing pulls upward."""
     bounds = {"distance": _slack(s), "decrease": 0.0, "hull_growth": 0.0}
     rates = {"rate": float(min(s.outer)), "follower_rate": 1.0}
@@ -159,31 +174,7 @@ STIFF = (
 )
 SETTLED = 1e-3
 """A late rate is read off when it changes by less than this between the last two windows."""
-SETTING = {
-    "activation": "tanh",
-    "outer": [1.0, 1.0],
-    "n": 20,
-    "d": 2,
-    "low": -5.0,
-    "high": 5.0,
-    "seed": 0,
-    "starts": 5,
-    "until": 13.0,
-    "window": 0.5,
-    "records": 27,
-    "rtol": 1e-9,
-    "method": "rk45",
-}
 AXES = Axes("depth-time t", "largest distance of a token to its leader", y_scale="log")
-RELU = {
-    **SETTING,
-    "activation": "relu",
-    "low": -1.0,
-    "high": 1.0,
-    "until": 7.0,
-    "rtol": 1e-8,
-    "method": "rk23",
-}
 
 claim(
     "clustering/OP-01",
@@ -191,8 +182,8 @@ claim(
     "perceptron variant, tanh (open)",
     "With V = I, W = I and σ = tanh every token still converges to one of finitely many leaders, like e^{−t}.",
     models=("rescaled",),
-    quick=SETTING,
-    full={"starts": 40},
+    quick=PerceptronVariant(),
+    full=PerceptronVariant(starts=40),
     within={
         "distance": at_most("one hundredth of the box; the rate says that it goes on"),
         "rate": absolute(
@@ -211,7 +202,7 @@ claim(
     "perceptron variant, tanh: the hull (open)",
     "With V = I, W = I and σ = tanh the convex hull of z still never grows.",
     models=("rescaled",),
-    quick=SETTING,
+    quick=PerceptronVariant(),
     within={"hull_growth": at_most("solver tolerance", slack=1e-6)},
     simulate=simulate_tanh,
     predict=predict,
@@ -227,7 +218,7 @@ claim(
     "perceptron variant, ReLU (open)",
     "With V = I, W = I and σ = ReLU every token still converges to one of finitely many leaders.",
     models=("rescaled",),
-    quick=RELU,
+    quick=PerceptronVariant(low=-1.0, high=1.0, activation="relu", until=7.0, rtol=1e-8, method="rk23"),
     within={"distance": at_most("one hundredth of the box, for the token that will stay farthest from its leader")},
     simulate=simulate_relu,
     predict=predict,
@@ -245,7 +236,7 @@ claim(
     "nothing pulls it upward any more, in general far from any leader. Below a leader at rest coordinate k is "
     "approached like e^{−w_k t}.",
     models=("rescaled",),
-    quick=RELU,
+    quick=PerceptronVariant(low=-1.0, high=1.0, activation="relu", until=7.0, rtol=1e-8, method="rk23"),
     within={
         "decrease": at_most("velocities are ≥ 0 and so are the weights of the method"),
         "upward_pull": at_most(

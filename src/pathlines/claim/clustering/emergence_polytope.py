@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.emergence_direct import (
+    Cube,
     cube_start,
     direct_rescaled,
     left_to_go,
@@ -15,8 +16,10 @@ from pathlines.claim.clustering.emergence_direct import (
     outline,
 )
 from pathlines.claim.tolerance import absolute, at_most, exactly
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.model import RescaledAttention
@@ -41,7 +44,17 @@ def settled_count(run: Run) -> float:
     return float(count) if trusted and count is not None else float("nan")
 
 
-def simulate_polytope(s: Any) -> Evidence:
+class Polytope(Cube):
+    """One start under V = I."""
+
+    seed: of.Seed = 6
+    until: of.Until = 12.0
+    records: of.Records = 49
+    rtol: of.Rtol = 1e-11
+    merge: Annotated[of.Positive, means("points this near are one vertex")] = 0.05
+
+
+def simulate_polytope(s: Polytope) -> Evidence:
     """z to t = T; once attention is 0/1 the engine continues with the exact linear flow."""
     require(s.d >= 2, "d", "be at least 2: a polytope has corners", s.d)
     times = np.linspace(0, s.until, s.records)
@@ -65,7 +78,7 @@ def simulate_polytope(s: Any) -> Evidence:
     )
 
 
-def predict_polytope(s: Any) -> Evidence:
+def predict_polytope(s: Polytope) -> Evidence:
     """The set S of the polytope spanned by the tokens of the direct x-form solution."""
     late = direct_rescaled(cube_start(s), [s.until], np.eye(s.d))[-1]
     points = limit_points(late, s.merge)
@@ -84,17 +97,7 @@ claim(
     "For V = I and M ≻ 0 the convex hull of z = e^{−t}x never grows, and every zᵢ converges to the finite set "
     "S = {x ∈ K : |Ax|² = max_v ⟨Ax, Av⟩} of a polytope K; more than three limit points are possible.",
     models=("rescaled",),
-    quick={
-        "n": 20,
-        "d": 2,
-        "low": -5.0,
-        "high": 5.0,
-        "seed": 6,
-        "until": 12.0,
-        "records": 49,
-        "rtol": 1e-11,
-        "merge": 0.05,
-    },
+    quick=Polytope(),
     within={
         "s_residual": at_most("twice the distance left, times the size of the box", slack=2 * ARRIVED),
         "hull_growth": at_most("rounding of coordinates of size 5", slack=1e-12),
@@ -108,7 +111,17 @@ claim(
 )
 
 
-def simulate_rate(s: Any) -> Evidence:
+class Approach(Cube):
+    """The late approach to the vertices under V = λI."""
+
+    seed: of.Seed = 6
+    value: Annotated[float, means("the eigenvalue of V", "λ")] = 1.0
+    window: Annotated[tuple[float, float], means("when the rate is read off", unit="depth-time")] = (8.0, 12.0)
+    records: of.Records = 17
+    rtol: of.Rtol = 1e-11
+
+
+def simulate_rate(s: Approach) -> Evidence:
     """Softmax attention throughout (form 'tokens'): the exact late phase would put the rate in by hand."""
     times = np.linspace(s.window[0], s.window[1], s.records)
     model = RescaledAttention(s.value * np.eye(s.d))
@@ -129,7 +142,7 @@ def simulate_rate(s: Any) -> Evidence:
 LATE_WINDOW = "a later window, before the horizon: some tokens still choose, or none follows"
 
 
-def predict_rate(s: Any) -> Evidence:
+def predict_rate(s: Approach) -> Evidence:
     """ż = λ(z_l − z) for a follower of a leader at rest."""
     times = np.linspace(s.window[0], s.window[1], s.records)
     return Evidence(
@@ -143,17 +156,7 @@ claim(
     "rate of approach to the vertices (derived)",
     "For V = λI every token that is not a vertex approaches its vertex exactly like e^{−λt}.",
     models=("rescaled",),
-    quick={
-        "n": 20,
-        "d": 2,
-        "low": -5.0,
-        "high": 5.0,
-        "seed": 6,
-        "value": 1.0,
-        "window": [8.0, 12.0],
-        "records": 17,
-        "rtol": 1e-11,
-    },
+    quick=Approach(),
     within={
         "rate": absolute(1e-8, "solver tolerance 1e-11 on distances e^{-12} of the box, slowest and fastest follower")
     },
@@ -164,7 +167,18 @@ claim(
 )
 
 
-def simulate_codimension(s: Any) -> Evidence:
+class Codimension(Cube):
+    """V = I beside V = diag(1, μ)."""
+
+    seed: of.Seed = 6
+    mu: Annotated[of.Vector, means("smaller eigenvalues, between 0 and 1", "μ")] = (0.9, 0.5)
+    until: of.Until = 60.0
+    records: of.Records = 61
+    rtol: of.Rtol = 1e-11
+    merge: of.Merge = 0.05
+
+
+def simulate_codimension(s: Codimension) -> Evidence:
     """Limit points for V = I and for V = diag(1, μ, …, μ), far into the exact hard-max phase."""
     require(all(0 < mu < 1 for mu in s.mu), "mu", "hold numbers between 0 and 1", s.mu)
     start, times, runs = cube_start(s), np.linspace(0, s.until, s.records), []
@@ -186,13 +200,13 @@ def simulate_codimension(s: Any) -> Evidence:
     )
 
 
-def _signs(s: Any, mu: float) -> float:
+def _signs(s: Codimension, mu: float) -> float:
     """Signs of the leading coordinate late in the direct solution: one point for each."""
     late = direct_rescaled(cube_start(s), [s.until], np.diag([1.0, *np.full(s.d - 1, mu)]))[-1]
     return float(len(np.unique(np.sign(late[:, 0]))))
 
 
-def predict_codimension(s: Any) -> Evidence:
+def predict_codimension(s: Codimension) -> Evidence:
     """V = I: points of S. V = diag(1, μ, …): one leader for each sign of the leading coordinate, and all follow."""
     points = limit_points(direct_rescaled(cube_start(s), [s.until], np.eye(s.d))[-1], s.merge)
     return Evidence(
@@ -204,7 +218,16 @@ def predict_codimension(s: Any) -> Evidence:
     )
 
 
-def simulate_literal(s: Any) -> Evidence:
+class SeveralStarts(Cube):
+    """Several starts under V = I."""
+
+    starts: of.Starts = 5
+    until: of.Until = 12.0
+    records: of.Records = 49
+    rtol: of.Rtol = 1e-11
+
+
+def simulate_literal(s: SeveralStarts) -> Evidence:
     """The largest number of limit points for V = I over several starts; starts with fewer say nothing."""
     times, model = np.linspace(0, s.until, s.records), RescaledAttention(np.eye(s.d))
     starts = [cube_start(s, 1000 * s.seed + k) for k in range(s.starts)]
@@ -222,23 +245,10 @@ def simulate_literal(s: Any) -> Evidence:
 LITERAL = 3.0
 
 
-def predict_literal(s: Any) -> Evidence:
+def predict_literal(s: SeveralStarts) -> Evidence:
     """The conjecture as printed: at most three parallel subspaces of codimension k = d, that is, three points."""
     return Evidence({"identity_points": LITERAL}, source="conjecture as printed")
 
-
-CODIMENSION = {
-    "n": 20,
-    "d": 2,
-    "low": -5.0,
-    "high": 5.0,
-    "seed": 6,
-    "mu": [0.9, 0.5],
-    "until": 60.0,
-    "records": 61,
-    "rtol": 1e-11,
-    "merge": 0.05,
-}
 
 claim(
     "clustering/CL-36",
@@ -247,7 +257,7 @@ claim(
     "With k = d positive eigenvalues the number of limit points depends on more than k: V = I leaves as many as the "
     "set S of its polytope holds (four here), V = diag(1, μ), 0 < μ < 1, one for each sign of the leading coordinate.",
     models=("rescaled",),
-    quick=CODIMENSION,
+    quick=Codimension(),
     within={
         "identity_points": exactly("a count"),
         "split_points": exactly("a count"),
@@ -266,17 +276,7 @@ claim(
     "If k eigenvalues of V have positive real part, the rescaled tokens converge to at most three parallel subspaces "
     "of codimension k; for V = I_d these would be three points.",
     models=("rescaled",),
-    quick={
-        "n": 20,
-        "d": 2,
-        "low": -5.0,
-        "high": 5.0,
-        "seed": 0,
-        "starts": 5,
-        "until": 12.0,
-        "records": 49,
-        "rtol": 1e-11,
-    },
+    quick=SeveralStarts(),
     within={"identity_points": at_most("a count, the largest over the starts")},
     simulate=simulate_literal,
     predict=predict_literal,

@@ -8,15 +8,17 @@ Both are written here from this description.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import expm
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.emergence_direct import cube_start, softmax
+from pathlines.claim.clustering.emergence_direct import Cube, cube_start, softmax
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.model import RescaledAttention
@@ -47,7 +49,21 @@ def _increment(z: np.ndarray, row: np.ndarray, scaled: np.ndarray, i: int) -> np
     return total / 6
 
 
-def _steps(s: Any) -> np.ndarray:
+Steps = Annotated[tuple[of.Positive, ...], means("steps of the scheme", "h", unit="depth-time")]
+
+
+class Stages(Cube):
+    """The steps of the released integrator."""
+
+    low: Annotated[float, means("lower end of the cube's sides")] = -1.0
+    high: Annotated[float, means("upper end of the cube's sides")] = 1.0
+    value: of.ValueMatrix = ((1.0, 0.0), (0.0, 1.0))
+    until: of.Until = 1.0
+    steps: Steps = (0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125)
+    rtol: of.Rtol = 1e-12
+
+
+def _steps(s: Stages) -> np.ndarray:
     """The steps asked for, from the largest, such that a whole number of each ends at ``until``."""
     return np.unique([s.until / max(1, round(s.until / h)) for h in s.steps])[::-1]
 
@@ -63,12 +79,12 @@ def _coarse(orders: np.ndarray) -> dict[str, str]:
     return {"order": "smaller steps: the measured order still changes"} if changing else {}
 
 
-def _solution(s: Any, value: np.ndarray, **how: Any) -> np.ndarray:
+def _solution(s: Stages, value: np.ndarray, **how: Any) -> np.ndarray:
     run = flow(RescaledAttention(value), cube_start(s), times=[s.until], record=positions, form="tokens", **how)
     return run["tokens"].values[-1]
 
 
-def simulate_script(s: Any) -> Evidence:
+def simulate_script(s: Stages) -> Evidence:
     """Error of the script's scheme against an adaptive 8th-order solution, for several step sizes."""
     value = np.asarray(s.value, float)
     exact = _solution(s, value, method="dop853", rtol=s.rtol)
@@ -78,7 +94,7 @@ def simulate_script(s: Any) -> Evidence:
     return Evidence({"order": orders[-1:]}, curves=(Curve("script", steps, errors),), undecided=_coarse(orders))
 
 
-def predict_fourth(s: Any) -> Evidence:
+def predict_fourth(s: Stages) -> Evidence:
     """What the name RK4 promises."""
     steps = _steps(s)
     return Evidence(
@@ -88,7 +104,7 @@ def predict_fourth(s: Any) -> Evidence:
     )
 
 
-def simulate_euler(s: Any) -> Evidence:
+def simulate_euler(s: Stages) -> Evidence:
     """The engine's explicit Euler at the same step sizes."""
     value = np.asarray(s.value, float)
     exact = _solution(s, value, method="dop853", rtol=s.rtol)
@@ -102,7 +118,7 @@ def simulate_euler(s: Any) -> Evidence:
     )
 
 
-def predict_script(s: Any) -> Evidence:
+def predict_script(s: Stages) -> Evidence:
     """The script's scheme, which is of order one."""
     value, steps = np.asarray(s.value, float), _steps(s)
     tokens = frozen_stages(cube_start(s), value, s.until, steps[0])
@@ -113,42 +129,16 @@ def predict_script(s: Any) -> Evidence:
     )
 
 
-SCHEME = {
-    "value": [[1.0, 0.0], [0.0, 1.0]],
-    "n": 20,
-    "d": 2,
-    "low": -1.0,
-    "high": 1.0,
-    "seed": 0,
-    "until": 1.0,
-    "steps": [0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125],
-    "rtol": 1e-12,
-}
 STEPS = Axes("step size", "largest error of a coordinate", x_scale="log", y_scale="log")
 
-claim(
-    "clustering/ER-08a",
-    EMERGENCE,
-    "integrator of the released R^d script",
-    "The four-stage scheme of the released R^d script integrates the attention dynamics with order four.",
-    models=("rescaled",),
-    quick=SCHEME,
-    within={"order": absolute(0.5, "half of one order, between the two smallest steps")},
-    simulate=simulate_script,
-    predict=predict_fourth,
-    expected="refuted",
-    corrected_by="clustering/ER-08b",
-    axes=STEPS,
-)
-
-claim(
+ER_08B = claim(
     "clustering/ER-08b",
     EMERGENCE,
     "integrator of the released R^d script is Euler's (derived)",
     "With attention frozen over the step and one common vector added to all tokens, the four stages of the script are "
     "equal: its scheme is explicit Euler, to rounding, and has order one.",
     models=("rescaled",),
-    quick=SCHEME,
+    quick=Stages(),
     within={
         "tokens": absolute(1e-14, "rounding of 10 steps on coordinates of size one"),
         "order": absolute(ORDER, "the next order of the error, between the two smallest steps"),
@@ -158,8 +148,29 @@ claim(
     axes=STEPS,
 )
 
+ER_08B.printed_as(
+    "clustering/ER-08a",
+    "integrator of the released R^d script",
+    "The four-stage scheme of the released R^d script integrates the attention dynamics with order four.",
+    within={"order": absolute(0.5, "half of one order, between the two smallest steps")},
+    simulate=simulate_script,
+    predict=predict_fourth,
+)
 
-def simulate_attention(s: Any) -> Evidence:
+
+class LowRankScript(Cube):
+    """Tokens on a line, as in the released script."""
+
+    n: of.Tokens = 40
+    d: of.Dimension = 1
+    low: Annotated[float, means("lower end of the cube's sides")] = -1.0
+    high: Annotated[float, means("upper end of the cube's sides")] = 1.0
+    until: of.Until = 1.5
+    records: of.Records = 16
+    rtol: of.Rtol = 1e-10
+
+
+def simulate_attention(s: LowRankScript) -> Evidence:
     """Rescaled tokens and attention of the true dynamics at the end."""
     value = np.eye(s.d)
     times = np.linspace(0, s.until, s.records)
@@ -175,7 +186,7 @@ def simulate_attention(s: Any) -> Evidence:
     )
 
 
-def predict_linear(s: Any) -> Evidence:
+def predict_linear(s: LowRankScript) -> Evidence:
     """x' = Vx: z never moves."""
     start = cube_start(s)
     grown = start @ expm(s.until * np.eye(s.d)).T
@@ -193,7 +204,7 @@ claim(
     "Moving tokens by x' = Vx, without attention, as the script behind the low-rank figure does, gives the tokens and "
     "the attention matrix of the attention dynamics.",
     models=("rescaled",),
-    quick={"n": 40, "d": 1, "low": -1.0, "high": 1.0, "seed": 0, "until": 1.5, "records": 16, "rtol": 1e-10},
+    quick=LowRankScript(),
     within={
         "tokens": absolute(1e-3, "far above the error of the script's time step (10⁻⁶)"),
         "attention": absolute(1e-3, "far above the error of the script's time step (10⁻⁶)"),

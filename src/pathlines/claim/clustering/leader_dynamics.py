@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,14 +10,28 @@ from scipy.special import expi
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, at_least, means
 from pathlines.integrate import flow
 from pathlines.model.base import MODELS
 from pathlines.model.frozen_exponent import FrozenExponentAttention
 
 
-def _start(s: Any) -> np.ndarray:
+class Leaders(Setting):
+    """A regular polygon of leaders with followers inside."""
+
+    leaders: Annotated[int, at_least(3), means("corners of the polygon")] = 5
+    followers: Annotated[of.Count, means("tokens inside")] = 15
+    radius: Annotated[of.Positive, means("distance of the leaders from the origin")] = 2.0
+    value: Annotated[float, means("value matrix, a multiple of the identity")] = 0.5
+    until: of.Until = 4.0
+    rtol: of.Rtol = 1e-11
+    seed: of.Seed = 1
+
+
+def _start(s: Leaders) -> np.ndarray:
     """``leaders`` points at equal angles of a circle, then tokens in the circle that their polygon encloses."""
     require(s.leaders >= 3, "leaders", "be at least 3 (a polygon)", s.leaders)
     rng = np.random.default_rng(s.seed)
@@ -33,11 +47,11 @@ def _led(start: np.ndarray) -> np.ndarray:
     return start[(start @ start.T).argmax(axis=1)]
 
 
-def simulate_leaders(s: Any) -> Evidence:
+def simulate_leaders(s: Leaders) -> Evidence:
     """The rescaled system dz_i = z_l(i) - z_i, and attention itself, dx_i = v x_l(i), at the last time."""
     start = _start(s)
     times = np.linspace(0, s.until, 9)
-    options = {"times": times, "record": "tokens", "method": "dop853", "rtol": s.rtol}
+    options: dict[str, Any] = {"times": times, "record": "tokens", "method": "dop853", "rtol": s.rtol}
     rescaled = flow(MODELS["leader"].build(), start, **options)
     plain = flow(MODELS["hardmax"].build(space="euclidean", value=s.value), start, **options)
     distance = np.linalg.norm(rescaled["tokens"].values[:, s.leaders :] - _led(start)[s.leaders :], axis=-1)
@@ -48,7 +62,7 @@ def simulate_leaders(s: Any) -> Evidence:
     )
 
 
-def predict_leaders(s: Any) -> Evidence:
+def predict_leaders(s: Leaders) -> Evidence:
     """z_l + e^{-t}(z_i - z_l), and x_i + (e^{vt} - 1) x_l."""
     start = _start(s)
     led, decay = _led(start), np.exp(-s.until)
@@ -71,8 +85,8 @@ claim(
     "hard-max attention gives z_i = z_l + e^{−t}(z_i(0) − z_l) in the rescaled system and, without rescaling, "
     "x_i = x_i(0) + (e^{vt} − 1)x_l for V = vI.",
     models=("leader", "hardmax"),
-    quick={"leaders": 5, "followers": 15, "radius": 2.0, "value": 0.5, "until": 4.0, "rtol": 1e-11, "seed": 1},
-    full={"leaders": 9, "followers": 200, "until": 8.0},
+    quick=Leaders(),
+    full=Leaders(leaders=9, followers=200, until=8.0),
     within={
         "followers": absolute(1e-8, "closed form; solver at 1e-11"),
         "tokens": relative(1e-8, "closed form; solver at 1e-11"),
@@ -83,7 +97,17 @@ claim(
 )
 
 
-def simulate_pair(s: Any) -> Evidence:
+class FrozenPair(Setting):
+    """Two opposite tokens on a line at a frozen temperature."""
+
+    beta: of.Beta = 1.5
+    half_distance: Annotated[of.Positive, means("distance of each token from the origin", "a")] = 1.0
+    until: of.Until = 4.0
+    records: of.Records = 17
+    rtol: of.Rtol = 1e-11
+
+
+def simulate_pair(s: FrozenPair) -> Evidence:
     """Half the distance of two opposite tokens on the line, at a fixed β."""
     times = np.linspace(0, s.until, s.records)
     model = FrozenExponentAttention(np.eye(1), s.beta)
@@ -93,7 +117,7 @@ def simulate_pair(s: Any) -> Evidence:
     return Evidence({"half_distance": half}, curves=(Curve("half distance", times, half),), runs=(run,))
 
 
-def predict_pair(s: Any) -> Evidence:
+def predict_pair(s: FrozenPair) -> Evidence:
     """u = 2βa² with Ei(u) + ln u = Ei(u₀) + ln u₀ - 4t, by bisection in ln u."""
     require(s.beta > 0, "beta", "be positive", s.beta)
     clock = lambda log: expi(np.exp(log)) + log  # noqa: E731
@@ -117,8 +141,8 @@ claim(
     "Two tokens ±a on the line with scores frozen at β merge by ȧ = −2a/(1+e^{2βa²}): u = 2βa² obeys Ei(u) + ln u = "
     "Ei(u₀) + ln u₀ − 4t, so that they stay apart for a time of order e^{u₀}/u₀ and then merge like e^{−t}.",
     models=("frozen",),
-    quick={"beta": 1.5, "half_distance": 1.0, "until": 4.0, "records": 17, "rtol": 1e-11},
-    full={"beta": 4.0, "until": 500.0},
+    quick=FrozenPair(),
+    full=FrozenPair(beta=4.0, until=500.0),
     within={"half_distance": absolute(1e-8, "closed form; solver at 1e-11")},
     simulate=simulate_pair,
     predict=predict_pair,

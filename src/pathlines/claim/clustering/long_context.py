@@ -6,7 +6,7 @@ Critical attention scaling in long-context transformers, arXiv:2510.05554; finit
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,7 +16,9 @@ from jaxtyping import Array
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import LONG_CONTEXT
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.long_context import output_overlap, output_overlap_limit, self_weight
 from pathlines.model import SelfAttention
 
@@ -54,12 +56,22 @@ def _by_symmetry(n: int, beta: float, overlap: float) -> tuple[float, float]:
     return float(cosine), float(own)
 
 
-def _layer(n: float, gamma: float, s: Any) -> tuple[float, float]:
+class LongContext(Setting):
+    """One layer at β = γ ln n."""
+
+    overlap: of.Overlap = 0.5
+    gammas: Annotated[of.Vector, means("factors of ln n in β", "γ")] = (1.0, 2.0, 3.0)
+    contexts: of.Sizes = (1000, 1_000_000)
+    direct_up_to: Annotated[int, means("largest n at which every token is summed; beyond, by symmetry")] = 1000
+    points: Annotated[of.Count, means("points of the curve")] = 25
+
+
+def _layer(n: float, gamma: float, s: LongContext) -> tuple[float, float]:
     route = _every_token if n <= s.direct_up_to else _by_symmetry
     return route(int(n), float(gamma * np.log(n)), s.overlap)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: LongContext) -> Evidence:
     """The engine's attention vectors, all n tokens up to ``direct_up_to`` and by permutation symmetry beyond."""
     found = np.array([[_layer(n, gamma, s) for gamma in s.gammas] for n in s.contexts])
     grid = np.linspace(0.0, 2 / (1 - s.overlap), s.points)
@@ -70,7 +82,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"output_overlap": found[..., 0], "self_weight": found[..., 1]}, curves=curves)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: LongContext) -> Evidence:
     """The finite-n formula, and its step in the limit."""
     n, gamma = np.asarray(s.contexts, float)[:, None], np.asarray(s.gammas, float)
     grid = np.linspace(0.0, 2 / (1 - s.overlap), 201)
@@ -91,14 +103,8 @@ claim(
     "S = 2(a−b)bs₁+b²ns₁, s₁ = 1+(n−1)ρ, a = 1/(1+(n−1)n^{−γ(1−ρ)}), b = (1−a)/(n−1): as n → ∞ full collapse below "
     "γ_c = 1/(1−ρ), 4ρ/(1+3ρ) at it and the identity above.",
     models=("sa",),
-    quick={
-        "overlap": 0.5,
-        "gammas": [1.0, 2.0, 3.0],
-        "contexts": [1000, 1000000],
-        "direct_up_to": 1000,
-        "points": 25,
-    },
-    full={"contexts": [100, 1000, 2000, 1000000, 1000000000000], "direct_up_to": 2000, "points": 61},
+    quick=LongContext(),
+    full=LongContext(contexts=(100, 1000, 2000, 1_000_000, 1_000_000_000_000), direct_up_to=2000, points=61),
     within={
         "output_overlap": absolute(1e-11, "rounding of sums over n tokens, amplified by β = γ ln n"),
         "self_weight": absolute(1e-11, "rounding of sums over n tokens, amplified by β = γ ln n"),

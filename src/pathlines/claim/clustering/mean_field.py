@@ -7,7 +7,7 @@ images (d = 2) or rings (d = 3) carry the symmetry, and predicted by exponents i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +17,9 @@ from pathlines.attention import Unnormalised
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, QUANTITATIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
 from pathlines.limit.conformal import poisson_radius, quantile_radius
@@ -41,7 +43,17 @@ W2_SQUARED = Observable(
 # --- CL-25: the Poisson kernel on the circle
 
 
-def simulate_poisson(s: Any) -> Evidence:
+class Poisson(Setting):
+    """Quantiles of a Poisson kernel on the circle."""
+
+    n: of.Tokens = 700
+    radius: Annotated[float, means("parameter of the kernel at the start", "r")] = 0.2
+    times: of.Times = (1.0, 3.0, 6.0)
+    records: of.Records = 13
+    rtol: of.Rtol = 1e-10
+
+
+def simulate_poisson(s: Poisson) -> Evidence:
     """|x̄| of the quantiles of a Poisson kernel: images of the roots of unity under z -> (z+r)/(1+rz)."""
     roots = np.exp(2j * np.pi * (np.arange(s.n) + 0.5) / s.n)
     points = (roots + s.radius) / (1 + s.radius * roots)
@@ -54,7 +66,7 @@ def simulate_poisson(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve(f"{s.n} tokens", grid, lengths),), runs=(run,))
 
 
-def predict_poisson(s: Any) -> Evidence:
+def predict_poisson(s: Poisson) -> Evidence:
     """r²/(1-r²) = e^t r0²/(1-r0²); of n quantiles, r' = ½(1-r²)x̄(r), which differs by rⁿ."""
     grid, times = np.linspace(0.0, max(s.times), 121), np.asarray(s.times, float)
     law = Curve("r(t)", grid, poisson_radius(grid, s.radius))
@@ -77,8 +89,8 @@ claim(
     "On the circle at β = 0 a Poisson kernel of parameter r stays one, with |x̄| = r and r²/(1−r²) growing like eᵗ; its "
     "n quantiles stay quantiles, with ṙ = ½(1−r²)x̄ and x̄ = r + (1−r²)(−r)ⁿ/(r(1+(−r)ⁿ)).",
     models=("sa", "usa"),
-    quick={"n": 700, "radius": 0.2, "times": [1.0, 3.0, 6.0], "records": 13, "rtol": 1e-10},
-    full={"n": 4000},
+    quick=Poisson(),
+    full=Poisson(n=4000),
     within={
         "radius": absolute(2 * POISSON_DIGITS, "n quantiles are off by rⁿ, below half of this where it is decided"),
         "finite_radius": absolute(1e-8, "solver tolerance 1e-10, grown by the unstable start: at most e^{t/2} = 20"),
@@ -114,7 +126,24 @@ def weighted_tokens(density: Any, d: int, panels: int, points: int, ring: int) -
     return x, np.repeat(weights, count) / count
 
 
-def _particles(s: Any, kind: str, d: int, times: np.ndarray) -> tuple[np.ndarray, Run]:
+class MeanFieldRates(Setting):
+    """A density heavier towards e₁, as weighted tokens."""
+
+    beta: of.Beta = 1.0
+    tilt: of.Tilt = 0.5
+    window: of.RateWindow = (12.0, 16.0)
+    records: of.Records = 17
+    rings_of_tokens: Annotated[bool, means("whether d = 3 is simulated with rings of tokens")] = False
+    panels: of.Panels = 22
+    points: of.PanelNodes = 6
+    ring: Annotated[of.Count, means("tokens per ring")] = 6
+    near: of.LateDistance = 0.01
+    settled: of.Settled = 0.0002
+    rtol: of.Rtol = 1e-9
+    atol: of.Atol = 1e-14
+
+
+def _particles(s: MeanFieldRates, kind: str, d: int, times: np.ndarray) -> tuple[np.ndarray, Run]:
     """W₂² of weighted tokens, by the engine."""
     tokens, weights = weighted_tokens(_tilted(s.tilt), d, s.panels, s.points, s.ring)
     attention = Unnormalised() if kind == "usa" else None
@@ -126,19 +155,19 @@ def _particles(s: Any, kind: str, d: int, times: np.ndarray) -> tuple[np.ndarray
 CASES = {"sa_2": ("sa", 2), "sa_3": ("sa", 3), "sa_4": ("sa", 4), "usa_2": ("usa", 2), "usa_3": ("usa", 3)}
 
 
-def _window(s: Any, kind: str) -> np.ndarray:
+def _window(s: MeanFieldRates, kind: str) -> np.ndarray:
     """Start, middle and end of the fit window; USA runs on the clock e^{-β}t."""
     clock = np.exp(s.beta) if kind == "usa" else 1.0
     return clock * np.array([s.window[0], 0.5 * (s.window[0] + s.window[1]), s.window[1]])
 
 
-def _case_times(s: Any, kind: str) -> np.ndarray:
+def _case_times(s: MeanFieldRates, kind: str) -> np.ndarray:
     """From 0 to the end of the window, and the three times of the window."""
     window = _window(s, kind)
     return np.union1d(np.linspace(0.0, window[-1], s.records), window)
 
 
-def _in_window(s: Any, kind: str, values: np.ndarray) -> np.ndarray:
+def _in_window(s: MeanFieldRates, kind: str, values: np.ndarray) -> np.ndarray:
     """W₂² at the three times of the window; NaN when the density did not come near a point mass."""
     times = _case_times(s, kind)
     if len(values) < len(times) or values[-1] > s.near:
@@ -146,7 +175,7 @@ def _in_window(s: Any, kind: str, values: np.ndarray) -> np.ndarray:
     return values[np.searchsorted(times, _window(s, kind))]
 
 
-def _slope(s: Any, kind: str, values: np.ndarray) -> float:
+def _slope(s: MeanFieldRates, kind: str, values: np.ndarray) -> float:
     """Slope of ln W₂² across the window.
 
     NaN when it differs between the halves of the window by more than ``settled`` of the clock's unit: then it says
@@ -158,7 +187,7 @@ def _slope(s: Any, kind: str, values: np.ndarray) -> float:
     return float((logs[2] - logs[0]) / (window[2] - window[0])) if settled else float("nan")
 
 
-def _resonant_slope(s: Any, kind: str, values: np.ndarray) -> tuple[float, float]:
+def _resonant_slope(s: MeanFieldRates, kind: str, values: np.ndarray) -> tuple[float, float]:
     """(-κ of W₂² = A(t+c)e^{-κt} through the three times, growth of W₂²e^{2t} in the second half over the first).
 
     W₂²e^{κt} is linear when z = e^{κΔ} solves W_0 - 2W_1 z + W_2 z² = 0.
@@ -171,12 +200,12 @@ def _resonant_slope(s: Any, kind: str, values: np.ndarray) -> tuple[float, float
     return float(-np.log(z) / (window[1] - window[0])), float(growth[1] / growth[0])
 
 
-def _on_axis(s: Any, kind: str, d: int) -> np.ndarray:
+def _on_axis(s: MeanFieldRates, kind: str, d: int) -> np.ndarray:
     """W₂² by characteristics on the axis."""
     return axisymmetric_flow(_tilted(s.tilt), _case_times(s, kind), d, s.beta, kind, s.panels, s.points)
 
 
-def simulate_rates(s: Any) -> Evidence:
+def simulate_rates(s: MeanFieldRates) -> Evidence:
     """Weighted tokens on the circle (and on S² if asked for); characteristics on the axis elsewhere."""
     values: dict[str, Any] = {}
     curves, runs = [], []
@@ -197,14 +226,14 @@ def simulate_rates(s: Any) -> Evidence:
     return Evidence(values, curves=tuple(curves), runs=tuple(runs))
 
 
-def _expected_slope(s: Any, kind: str, d: int) -> float | None:
+def _expected_slope(s: MeanFieldRates, kind: str, d: int) -> float | None:
     """-κ; None where the exponents of USA are too close for the window to tell them apart."""
     antipode, bulk = (d - 1) * np.exp(-s.beta), 2 * np.exp(s.beta)
     apart = kind == "sa" or abs(antipode - bulk) * _window(s, kind)[0] > 6
     return -late_rate(d, s.beta, kind) if apart else None
 
 
-def predict_rates(s: Any) -> Evidence:
+def predict_rates(s: MeanFieldRates) -> Evidence:
     """Exponents in closed form; the distances themselves from characteristics on the axis, solved by SciPy."""
     values: dict[str, Any] = {name: _expected_slope(s, kind, d) for name, (kind, d) in CASES.items()}
     values["sa_3_growth"] = 1.0
@@ -229,21 +258,8 @@ claim(
     "From a smooth density, W₂² to the limiting point mass decays under SA like e^{−t} (d=2), t·e^{−2t} (d=3), e^{−2t} "
     "(d≥4), and under USA like e^{−(d−1)e^{−β}t} while (d−1)e^{−β} < 2e^β: mass near the antipode leaves last.",
     models=("sa", "usa"),
-    quick={
-        "beta": 1.0,
-        "tilt": 0.5,
-        "window": [12.0, 16.0],
-        "records": 17,
-        "rings_of_tokens": False,
-        "panels": 22,
-        "points": 6,
-        "ring": 6,
-        "near": 0.01,
-        "settled": 2e-4,
-        "rtol": 1e-9,
-        "atol": 1e-14,
-    },
-    full={"rings_of_tokens": True},
+    quick=MeanFieldRates(),
+    full=MeanFieldRates(rings_of_tokens=True),
     within={
         "sa_2": absolute(SLOPE, "remaining transient: twice what the slope may change by in the window"),
         "sa_3": absolute(SLOPE, "remaining transient of (t+c)e^{−κt}, 3e^{−t}"),

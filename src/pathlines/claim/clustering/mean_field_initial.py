@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -14,7 +14,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.energy_range import initial_alignment
 from pathlines.limit.initial_attention import mean_alignment, mean_tangential_square
 from pathlines.model import SelfAttention, Snapshot
@@ -38,14 +40,28 @@ def _first_moments(model: SelfAttention, keys: PRNGKeyArray, n: int, d: int) -> 
     return jax.lax.map(one, keys)
 
 
-def _estimates(s: Any, stream: int, draws: int, n: int, d: int, which: int) -> tuple[float, float]:
+class UniformStart(Setting):
+    """Uniform tokens before anything has moved."""
+
+    n: of.Tokens = 1000
+    d: of.Dimension = 16
+    beta: of.Beta = 1.0
+    draws: of.Draws = 16
+    tangential_n: Annotated[of.Count, means("tokens in the draws of the tangential part")] = 500
+    tangential_d: Annotated[of.Count, means("dimension in the draws of the tangential part")] = 32
+    tangential_draws: Annotated[of.Count, means("draws of the tangential part")] = 48
+    sizes: of.Sizes = (50, 100, 200)
+    seed: of.Seed = 0
+
+
+def _estimates(s: UniformStart, stream: int, draws: int, n: int, d: int, which: int) -> tuple[float, float]:
     """Mean and standard error over independent draws of one of the two moments."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(s.seed), stream), draws)
     mean, error = mean_and_error(_first_moments(SelfAttention(s.beta), keys, n, d)[which])
     return float(mean), float(error)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: UniformStart) -> Evidence:
     """Attention vectors of the engine on independent draws."""
     h, h_error = _estimates(s, 0, s.draws, s.n, s.d, 0)
     square, square_error = _estimates(s, 1, s.tangential_draws, s.tangential_n, s.tangential_d, 1)
@@ -58,7 +74,7 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: UniformStart) -> Evidence:
     """Exact expectations at finite n; drawn beside Bessel ratios with the terms of order 1/n."""
     grid = np.unique(np.round(np.geomspace(min(s.sizes), max(s.sizes), 60)))
     limit = float(initial_alignment(s.d, s.beta))
@@ -82,18 +98,8 @@ claim(
     "E|PAᵢ|² ≈ (d−1)·I_{d/2}(2β)·M_d(2β) / (2βn·I_{d/2−1}(2β)·M_d(β)²); at every n both are integrals over φ(s)ⁿ, "
     "φ(s) = E e^{−s·exp(β(g−1))}, g the overlap of two tokens.",
     models=("sa",),
-    quick={
-        "n": 1000,
-        "d": 16,
-        "beta": 1.0,
-        "draws": 16,
-        "tangential_n": 500,
-        "tangential_d": 32,
-        "tangential_draws": 48,
-        "sizes": [50, 100, 200],
-        "seed": 0,
-    },
-    full={"n": 2000, "draws": 40, "tangential_draws": 200, "sizes": [50, 100, 200, 400, 800]},
+    quick=UniformStart(),
+    full=UniformStart(n=2000, draws=40, tangential_draws=200, sizes=(50, 100, 200, 400, 800)),
     within=dict.fromkeys(
         ("alignment", "tangential_square", "small_alignment"),
         standard_errors(5.0, "standard errors over draws, without the noise of |x̄|²; the expectations are exact"),

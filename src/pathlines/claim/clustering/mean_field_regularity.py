@@ -6,7 +6,7 @@ arXiv:2512.01868. Rates derived.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.mean_field import W2_SQUARED, weighted_tokens
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, QUANTITATIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.mean_field import late_rate
 from pathlines.model import SelfAttention
@@ -26,7 +28,21 @@ from pathlines.observable.pairs import u_mean
 # --- ER-10: a finite sample does not show the mean-field rate
 
 
-def _sample(s: Any) -> Array:
+class FiniteSample(Setting):
+    """A finite sample on the circle."""
+
+    n: of.Tokens = 64
+    beta: of.Beta = 1.0
+    tilt: of.Tilt = 0.5
+    seed: of.Seed = 0
+    until: of.Until = 30.0
+    records: of.Records = 61
+    lowest: Annotated[of.Positive, means("smallest W₂² that the rate is read from")] = 1e-16
+    highest: Annotated[of.Positive, means("largest W₂² that the rate is read from")] = 1e-6
+    rtol: of.Rtol = 1e-11
+
+
+def _sample(s: FiniteSample) -> Array:
     """n i.i.d. angles of density ∝ 1 + tilt·cos θ, by inverting the distribution function θ + tilt·sin θ = 2πU."""
     grid = np.linspace(-np.pi, np.pi, 100_001)
     levels = np.asarray(jax.random.uniform(jax.random.key(s.seed), (s.n,))) * 2 * np.pi - np.pi
@@ -34,7 +50,7 @@ def _sample(s: Any) -> Array:
     return Sphere(2).normalise(np.stack([np.cos(theta), np.sin(theta)], axis=1))
 
 
-def simulate_sample(s: Any) -> Evidence:
+def simulate_sample(s: FiniteSample) -> Evidence:
     """Late decay rate of the mean pair deficit of n tokens."""
     times = np.linspace(0.0, s.until, s.records)
     run = flow(SelfAttention(s.beta), _sample(s), times=times, record=u_mean, method="dop853", rtol=s.rtol)
@@ -43,7 +59,7 @@ def simulate_sample(s: Any) -> Evidence:
     return Evidence({"rate": rate}, curves=(Curve(f"{s.n} tokens", run.time, values),), runs=(run,))
 
 
-def predict_sample(s: Any) -> Evidence:
+def predict_sample(s: FiniteSample) -> Evidence:
     """The rate of the mean field."""
     rate = late_rate(2, s.beta, "sa")
     grid = np.linspace(0.0, s.until, 61)
@@ -56,18 +72,8 @@ claim(
     "mean-field rate read off a finite sample",
     "The late decay rate of a finite sample on the circle under SA is that of the mean field, 1.",
     models=("sa",),
-    quick={
-        "n": 64,
-        "beta": 1.0,
-        "tilt": 0.5,
-        "seed": 0,
-        "until": 30.0,
-        "records": 61,
-        "lowest": 1e-16,
-        "highest": 1e-6,
-        "rtol": 1e-11,
-    },
-    full={"n": 400, "until": 40.0, "records": 161},
+    quick=FiniteSample(),
+    full=FiniteSample(n=400, until=40.0, records=161),
     within={"rate": relative(0.05, "five percent; the two rates differ by a factor of two")},
     simulate=simulate_sample,
     predict=predict_sample,
@@ -87,7 +93,23 @@ def _singular(power: float, tilt: float) -> Any:
     return lambda theta: (1 + tilt * np.cos(theta)) * (np.pi - np.abs(theta)) ** -power
 
 
-def simulate_regularity(s: Any) -> Evidence:
+class Singular(Setting):
+    """Densities with a power at the antipode, as weighted tokens."""
+
+    betas: of.Betas = (0.1, 1.0)
+    powers: Annotated[of.Vector, means("exponents of the singularity φ^{−a}", "a")] = (0.0, 0.2, 0.4)
+    tilt: of.Tilt = 0.9
+    window: of.RateWindow = (14.0, 17.0)
+    records: of.Records = 5
+    panels: of.Panels = 24
+    points: of.PanelNodes = 4
+    near: of.LateDistance = 0.01
+    settled: of.Settled = 0.001
+    rtol: of.Rtol = 1e-8
+    atol: of.Atol = 1e-14
+
+
+def simulate_regularity(s: Singular) -> Evidence:
     """Late rates of W₂² for every singularity a and every β."""
     edges = np.linspace(s.window[0], s.window[1], 3)
     times = np.union1d(np.linspace(0.0, s.window[1], s.records), edges)
@@ -98,7 +120,13 @@ def simulate_regularity(s: Any) -> Evidence:
         found = []
         for beta in s.betas:
             model = SelfAttention(beta, multiplicities=weights)
-            options = {"record": W2_SQUARED, "method": "dop853", "rtol": s.rtol, "atol": s.atol, "form": "tokens"}
+            options: dict[str, Any] = {
+                "record": W2_SQUARED,
+                "method": "dop853",
+                "rtol": s.rtol,
+                "atol": s.atol,
+                "form": "tokens",
+            }
             run = flow(model, tokens, times=times, **options)
             w2 = run["w2_squared"].values
             complete = len(w2) == len(times) and w2[-1] <= s.near
@@ -110,7 +138,7 @@ def simulate_regularity(s: Any) -> Evidence:
     return Evidence({"rate": rates}, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_regularity(s: Any) -> Evidence:
+def predict_regularity(s: Singular) -> Evidence:
     """1 - a: mass φ^{1-a} sits within φ of the antipode, and φ grows like e^t, whatever β."""
     rates = np.repeat(1 - np.asarray(s.powers, float), len(s.betas))
     lines = tuple(Curve(f"1 − a = {1 - p:g}", s.betas, np.full(len(s.betas), 1.0 - p)) for p in s.powers)
@@ -124,20 +152,8 @@ claim(
     "On the circle, SA from a density like φ^{−a}, a < ½, at the antipode (square integrable) converges to a point "
     "mass with W₂² ≍ e^{−(1−a)t}: exponentially, at a rate above ½ that is set by the regularity and not by β.",
     models=("sa",),
-    quick={
-        "betas": [0.1, 1.0],
-        "powers": [0.0, 0.2, 0.4],
-        "tilt": 0.9,
-        "window": [14.0, 17.0],
-        "records": 5,
-        "panels": 24,
-        "points": 4,
-        "near": 0.01,
-        "settled": 1e-3,
-        "rtol": 1e-8,
-        "atol": 1e-14,
-    },
-    full={"betas": [0.05, 0.1, 0.2, 0.5, 1.0], "powers": [0.0, 0.1, 0.2, 0.3, 0.4, 0.45], "points": 6},
+    quick=Singular(),
+    full=Singular(betas=(0.05, 0.1, 0.2, 0.5, 1.0), powers=(0.0, 0.1, 0.2, 0.3, 0.4, 0.45), points=6),
     within={
         "rate": absolute(2e-3, "remaining transient: inconclusive while the rate changes by half of this in the window")
     },

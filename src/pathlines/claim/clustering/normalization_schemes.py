@@ -17,8 +17,10 @@ from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.clustering.normalization_direct import scheme_trajectory
 from pathlines.claim.tolerance import absolute
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import NORMALIZATION
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import Run, flow
 from pathlines.limit.schemes import reduced_trajectory
 from pathlines.model import SCHEMES, NormalisedAttention
@@ -31,7 +33,19 @@ NAMES = ("post", "pre", "mix", "peri", "ngpt", "sqrt")
 MODEL_NAMES = ("post-ln", "pre-ln", "mix-ln", "peri-ln", "ngpt", "sqrt")
 
 
-def scheme_model(name: str, s: Any) -> NormalisedAttention:
+class Scheme(Setting):
+    """What every normalisation scheme needs."""
+
+    n: of.Tokens = 10
+    beta: of.Beta = 2.0
+    magnitude: of.Magnitude = 1.0
+    alpha: of.NgptStep = 0.7
+    switch: of.MixSwitch = 1.0
+    records: of.Records = 25
+    rtol: of.Rtol = 1e-12
+
+
+def scheme_model(name: str, s: Scheme) -> NormalisedAttention:
     """The engine's model of scheme ``name`` at β, α, switch and magnitude of the setting."""
     require(name in NAMES, "schemes", f"hold names among {', '.join(NAMES)}", name)
     special = {"mix": MixLN(s.switch), "ngpt": NGPT(s.alpha)}
@@ -39,7 +53,14 @@ def scheme_model(name: str, s: Any) -> NormalisedAttention:
     return NormalisedAttention(s.beta, OneOf(members, jnp.asarray(NAMES.index(name))), magnitudes=s.magnitude)
 
 
-def uniform_start(s: Any) -> Array:
+class RandomScheme(Scheme):
+    """Uniform tokens under a scheme."""
+
+    d: of.Dimension = 5
+    seed: of.Seed = 0
+
+
+def uniform_start(s: RandomScheme) -> Array:
     """n i.i.d. uniform directions."""
     return Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
 
@@ -47,13 +68,27 @@ def uniform_start(s: Any) -> Array:
 # --- CL-03: the energy identity with the speeds s_i
 
 
-def _identity_times(s: Any) -> np.ndarray:
+class SchemeEnergy(RandomScheme):
+    """All schemes from uniform tokens."""
+
+    n: of.Tokens = 12
+    records: of.Records = 26
+    schemes: of.Schemes = ("post", "pre", "mix", "peri", "ngpt", "sqrt")
+    until: of.Until = 5.0
+
+
+def _identity_times(s: SchemeEnergy) -> np.ndarray:
     return np.linspace(0.0, s.until, s.records)
 
 
-def simulate_identity(s: Any) -> Evidence:
+def simulate_identity(s: SchemeEnergy) -> Evidence:
     """One run a scheme; the work ∫D is carried by the solver as one more component."""
-    options = {"times": _identity_times(s), "record": energy_fraction, "method": "dop853", "rtol": s.rtol}
+    options: dict[str, Any] = {
+        "times": _identity_times(s),
+        "record": energy_fraction,
+        "method": "dop853",
+        "rtol": s.rtol,
+    }
     runs = tuple(flow(scheme_model(name, s), uniform_start(s), form="tokens", **options) for name in s.schemes)
     heights = [run["energy_fraction"].values for run in runs]
     values = {
@@ -64,7 +99,7 @@ def simulate_identity(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=runs)
 
 
-def predict_identity(s: Any) -> Evidence:
+def predict_identity(s: SchemeEnergy) -> Evidence:
     """No residual; the energy itself from tokens solved in Cartesian coordinates."""
     times, start = _identity_times(s), np.asarray(uniform_start(s))
     heights = []
@@ -82,20 +117,8 @@ claim(
     "Under every scheme the energy of the directions obeys dE_β/dt = n⁻¹ΣᵢZ̄ᵢsᵢ|θ̇ᵢ|², "
     "with s = 1, r, 1 then r, r|A|, |A|/α, √(t+1) for Post-, Pre-, Mix-, Peri-LN, nGPT and sqrt-scaling.",
     models=MODEL_NAMES,
-    quick={
-        "schemes": list(NAMES),
-        "n": 12,
-        "d": 5,
-        "beta": 2.0,
-        "alpha": 0.7,
-        "switch": 1.0,
-        "magnitude": 1.0,
-        "until": 5.0,
-        "records": 26,
-        "seed": 0,
-        "rtol": 1e-12,
-    },
-    full={"records": 101},
+    quick=SchemeEnergy(),
+    full=SchemeEnergy(records=101),
     within={
         "residual": absolute(1e-11, "ten times the solver tolerance 1e-12, in units of E_max"),
         "energy": absolute(1e-11, "two solvers at tolerance 1e-12"),
@@ -109,7 +132,14 @@ claim(
 # --- CL-07: the equiangular reduction
 
 
-def simplex_run(name: str, s: Any, times: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, Run]:
+class EqualScheme(Scheme):
+    """Equiangular tokens under a scheme."""
+
+    magnitude: of.Magnitude = 1.3
+    overlap: of.Overlap = 0.05
+
+
+def simplex_run(name: str, s: EqualScheme, times: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, Run]:
     """(mean deficit 1-ρ, its spread over pairs, mean magnitude, run) of a scheme from an equiangular start."""
     tokens = Sphere(s.n).simplex(s.n, s.overlap)
     run = flow(scheme_model(name, s), tokens, times=times, record=(deficits, magnitude), method="dop853", rtol=s.rtol)
@@ -117,11 +147,18 @@ def simplex_run(name: str, s: Any, times: Any) -> tuple[np.ndarray, np.ndarray, 
     return pairs.mean(axis=1), np.ptp(pairs, axis=1), run["magnitude"].values.mean(axis=1), run
 
 
-def _picture_times(s: Any) -> np.ndarray:
+def _picture_times(s: Clock | Reduction) -> np.ndarray:
     return np.union1d(np.linspace(0.0, max(s.times), s.records), s.times)
 
 
-def simulate_reduction(s: Any) -> Evidence:
+class Reduction(EqualScheme):
+    """All schemes from one common overlap."""
+
+    schemes: of.Schemes = ("post", "pre", "mix", "peri", "ngpt", "sqrt")
+    times: of.Times = (0.5, 1.0, 3.0, 6.0)
+
+
+def simulate_reduction(s: Reduction) -> Evidence:
     """All n tokens in R^n, every scheme."""
     grid = _picture_times(s)
     at = np.searchsorted(grid, s.times)
@@ -136,12 +173,12 @@ def simulate_reduction(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=tuple(run for *_, run in found.values()))
 
 
-def reduced(name: str, s: Any, times: Any) -> tuple[np.ndarray, np.ndarray]:
+def reduced(name: str, s: EqualScheme, times: Any) -> tuple[np.ndarray, np.ndarray]:
     """(1-ρ, r) of the two-variable reduction."""
     return reduced_trajectory(name, times, s.n, s.beta, s.overlap, s.magnitude, s.alpha, s.switch)
 
 
-def predict_reduction(s: Any) -> Evidence:
+def predict_reduction(s: Reduction) -> Evidence:
     """Closed forms and quadratures of the reduced equations."""
     grid = np.linspace(0.0, max(s.times), 121)
     at_times = [reduced(name, s, np.asarray(s.times)) for name in s.schemes]
@@ -164,19 +201,8 @@ claim(
     "F = 2b(1−ρ)(1+(n−1)ρ), b = 1/(e^{β(1−ρ)}+n−1), (s, ṙ) = (1,0), (r,h), (rm,h/m), (m/α,0), (√(t+1),0) "
     "for Post, Pre, Peri, nGPT, sqrt; Mix is Post up to τ and Pre from there.",
     models=MODEL_NAMES,
-    quick={
-        "schemes": list(NAMES),
-        "n": 10,
-        "beta": 2.0,
-        "overlap": 0.05,
-        "magnitude": 1.3,
-        "alpha": 0.7,
-        "switch": 1.0,
-        "times": [0.5, 1.0, 3.0, 6.0],
-        "records": 25,
-        "rtol": 1e-12,
-    },
-    full={"records": 121},
+    quick=Reduction(),
+    full=Reduction(records=121),
     within={
         "deficit": absolute(1e-11, "ten times the solver tolerance 1e-12"),
         "magnitude": absolute(1e-11, "ten times the solver tolerance 1e-12"),
@@ -191,7 +217,15 @@ claim(
 # --- CL-10: sqrt-scaling is Post-LN on a slower clock
 
 
-def simulate_clock(s: Any) -> Evidence:
+class Clock(RandomScheme):
+    """Sqrt-scaling beside Post-LN."""
+
+    magnitude: of.Magnitude = 1.3
+    d: of.Dimension = 10
+    times: of.Times = (1.0, 5.0, 20.0)
+
+
+def simulate_clock(s: Clock) -> Evidence:
     """sqrt-scaling from i.i.d. uniform tokens."""
     grid = _picture_times(s)
     model = scheme_model("sqrt", s)
@@ -214,7 +248,7 @@ def _pair_deficits(x: np.ndarray) -> np.ndarray:
     return 0.5 * np.sum(difference**2, axis=-1)
 
 
-def predict_clock(s: Any) -> Evidence:
+def predict_clock(s: Clock) -> Evidence:
     """Post-LN (SA) of the same tokens at 2(√(t+1)-1), by SciPy."""
     grid, start = _picture_times(s), np.asarray(uniform_start(s))
     x = direct.trajectory(lambda y: direct.velocity(y, s.beta), start, 2 * (np.sqrt(grid + 1) - 1), s.rtol)
@@ -232,19 +266,8 @@ claim(
     "sqrt-scaling as a change of clock (derived)",
     "sqrt-scaling visits the states of Post-LN at time 2(√(t+1)−1), whatever the start.",
     models=("sqrt", "post-ln"),
-    quick={
-        "n": 10,
-        "d": 10,
-        "beta": 2.0,
-        "magnitude": 1.3,
-        "alpha": 0.7,
-        "switch": 1.0,
-        "times": [1.0, 5.0, 20.0],
-        "records": 25,
-        "seed": 0,
-        "rtol": 1e-12,
-    },
-    full={"n": 32, "d": 5, "beta": 4.0, "records": 101},
+    quick=Clock(),
+    full=Clock(n=32, beta=4.0, records=101, d=5),
     within={"deficits": absolute(1e-10, "two solvers at tolerance 1e-12, errors magnified by the unstable early flow")},
     simulate=simulate_clock,
     predict=predict_clock,

@@ -6,14 +6,23 @@ Schemes of Normalization in Attention Dynamics, arXiv:2510.22026; constants deri
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.clustering.normalization_schemes import reduced, scheme_model, simplex_run, uniform_start
+from pathlines.claim.clustering.normalization_schemes import (
+    EqualScheme,
+    RandomScheme,
+    reduced,
+    scheme_model,
+    simplex_run,
+    uniform_start,
+)
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import NORMALIZATION
+from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.equiangular import late_time_shift
@@ -23,7 +32,14 @@ from pathlines.observable.sphere import magnitude
 Observed = tuple[np.ndarray, np.ndarray, np.ndarray, Run]
 
 
-def _late_run(name: str, s: Any, grid: np.ndarray, is_late: Callable[[float], bool]) -> tuple[np.ndarray, Observed]:
+class Late(EqualScheme):
+    """A run that is late enough for its last law."""
+
+    time: Annotated[of.Positive, means("where the run ends, at least", "T", unit="depth-time")] = 8.0
+    late: Annotated[of.Positive, means("the run goes on until its remainder is below")] = 5e-6
+
+
+def _late_run(name: str, s: Late, grid: np.ndarray, is_late: Callable[[float], bool]) -> tuple[np.ndarray, Observed]:
     """The run on ``grid``, stretched by factors of two until its last deficit is late enough for the terminal law."""
     while True:
         observed = simplex_run(name, s, grid)
@@ -41,7 +57,7 @@ def _last(values: np.ndarray, grid: np.ndarray) -> float:
 # --- CL-08: Post-LN
 
 
-def simulate_post(s: Any) -> Evidence:
+def simulate_post(s: Late) -> Evidence:
     """(1-ρ)e^{2t} of n tokens at ``time``, or later if it is not late yet."""
     asked = np.linspace(0.0, s.time, s.records)
     grid, (y, _, _, run) = _late_run("post", s, asked, lambda u: u * (1 + s.beta / s.n) <= s.late)
@@ -49,7 +65,7 @@ def simulate_post(s: Any) -> Evidence:
     return Evidence({"prefactor": _last(scaled, asked)}, curves=(Curve("tokens", grid, scaled),), runs=(run,))
 
 
-def predict_post(s: Any) -> Evidence:
+def predict_post(s: Late) -> Evidence:
     """e^{2T∞} in closed form."""
     limit = float(np.exp(2 * late_time_shift(s.n, s.beta, s.overlap)))
     grid = np.linspace(0.0, s.time, 121)
@@ -61,16 +77,6 @@ def predict_post(s: Any) -> Evidence:
     return Evidence({"prefactor": limit}, curves=curves)
 
 
-_START = {
-    "n": 10,
-    "beta": 2.0,
-    "overlap": 0.05,
-    "magnitude": 1.3,
-    "alpha": 0.7,
-    "switch": 1.0,
-    "rtol": 1e-12,
-}
-
 claim(
     "clustering/CL-08",
     NORMALIZATION,
@@ -78,8 +84,8 @@ claim(
     "From an equiangular start, Post-LN ends as 1−ρ ~ e^{2T∞−2t} with T∞ = (n−1)/(2n)·ln(y₀c/w₀) + "
     "{Ei(βy₀)−γ−ln β+e^{βc}[E₁(βw₀)−E₁(βc)]}/(2n), y₀ = 1−ρ₀, c = n/(n−1), w₀ = c−y₀.",
     models=("post-ln",),
-    quick={**_START, "time": 8.0, "records": 25, "late": 5e-6},
-    full={"records": 121},
+    quick=Late(),
+    full=Late(records=121),
     within={"prefactor": relative(1e-5, "the first correction, (1−ρ)(1/c+β/n), is at most `late`")},
     simulate=simulate_post,
     predict=predict_post,
@@ -95,7 +101,16 @@ def _scaled(found: dict[str, tuple[np.ndarray, Observed]]) -> dict[str, np.ndarr
     return {name: r**2 * y for name, (_, (y, _, r, _)) in found.items()}
 
 
-def simulate_constant(s: Any) -> Evidence:
+class LateSchemes(Late):
+    """Late runs of several schemes."""
+
+    records: of.Records = 31
+    time: Annotated[of.Positive, means("where the run ends, at least", "T", unit="depth-time")] = 1000.0
+    late: Annotated[of.Positive, means("the run goes on until its remainder is below")] = 8e-7
+    schemes: of.Schemes = ("pre", "peri")
+
+
+def simulate_constant(s: LateSchemes) -> Evidence:
     """r²(1-ρ) of n tokens at the last of ``times``, or later if it is not late yet."""
     asked = np.geomspace(1.0, s.time, s.records)
     found = {name: _late_run(name, s, asked, lambda u: u * s.beta / s.n <= s.late) for name in s.schemes}
@@ -107,7 +122,7 @@ def simulate_constant(s: Any) -> Evidence:
     )
 
 
-def predict_constant(s: Any) -> Evidence:
+def predict_constant(s: LateSchemes) -> Evidence:
     """C∞ = r0²(1-ρ0)e^{J(1)}, one number for both schemes."""
     constant = float(terminal_constant(s.n, s.beta, s.overlap, s.magnitude))
     lines = [Curve("C∞", [1.0, s.time], [constant, constant])]
@@ -125,8 +140,8 @@ claim(
     "Pre-LN and Peri-LN end as r²(1−ρ) → C∞ with the same C∞ = r₀²(1−ρ₀)e^{J(1)}, "
     "J(1) = ∫_{ρ₀}^1 (e^{β(1−x)}−1)/((1−x)(1+(n−1)x)) dx; hence t²(1−ρ) → C∞.",
     models=("pre-ln", "peri-ln"),
-    quick={**_START, "schemes": ["pre", "peri"], "time": 1e3, "records": 31, "late": 8e-7},
-    full={"time": 1e4, "records": 81},
+    quick=LateSchemes(),
+    full=LateSchemes(records=81, time=10000.0),
     within={"constant": relative(1e-6, "the first correction, β(1−ρ)/n, is at most `late`")},
     simulate=simulate_constant,
     predict=predict_constant,
@@ -143,10 +158,21 @@ def _differences(x: np.ndarray) -> np.ndarray:
     return x[..., :-1, :] - x[..., -1:, :]
 
 
-def simulate_rigid(s: Any) -> Evidence:
+class Translation(RandomScheme):
+    """Pre-LN at β = 0."""
+
+    beta: of.Beta = 0.0
+    alpha: of.NgptStep = 1.0
+    records: of.Records = 26
+    rtol: of.Rtol = 1e-13
+    d: of.Dimension = 6
+    until: of.Until = 50.0
+
+
+def simulate_rigid(s: Translation) -> Evidence:
     """x_i - x_n with x = rθ under Pre-LN."""
     times = np.linspace(0.0, s.until, s.records)
-    options = {"record": (positions, magnitude), "method": "dop853", "rtol": s.rtol}
+    options: dict[str, Any] = {"record": (positions, magnitude), "method": "dop853", "rtol": s.rtol}
     run = flow(scheme_model("pre", s), uniform_start(s), times=times, **options)
     x = run["tokens"].values * run["magnitude"].values[..., None]
     differences = _differences(x)
@@ -155,7 +181,7 @@ def simulate_rigid(s: Any) -> Evidence:
     return Evidence({"differences": differences}, curves=curves, runs=(run,))
 
 
-def predict_rigid(s: Any) -> Evidence:
+def predict_rigid(s: Translation) -> Evidence:
     """The differences of the start, at every time."""
     start = _differences(s.magnitude * np.asarray(uniform_start(s)))
     lengths = np.linalg.norm(start, axis=-1)
@@ -171,19 +197,8 @@ claim(
     "Pre-LN at β = 0 translates (derived)",
     "At β = 0 every token of Pre-LN feels the same attention vector, so all differences xᵢ−xⱼ are constant.",
     models=("pre-ln",),
-    quick={
-        "n": 10,
-        "d": 6,
-        "beta": 0.0,
-        "magnitude": 1.0,
-        "alpha": 1.0,
-        "switch": 1.0,
-        "until": 50.0,
-        "records": 26,
-        "seed": 0,
-        "rtol": 1e-13,
-    },
-    full={"records": 101},
+    quick=Translation(),
+    full=Translation(records=101),
     within={"differences": absolute(2e-12, "solver tolerance 1e-13, a few times, in tokens that move together")},
     simulate=simulate_rigid,
     predict=predict_rigid,

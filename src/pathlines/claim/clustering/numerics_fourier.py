@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -13,7 +13,9 @@ from scipy.special import ive
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels import circle_potential
 from pathlines.model import CircleAttention
 
@@ -21,7 +23,16 @@ EXACT = 1e-14
 MOST_MODES = 4096
 
 
-def _angles(s: Any) -> Array:
+class Fourier(Setting):
+    """Random tokens on the circle."""
+
+    n: of.Tokens = 2000
+    betas: of.Betas = (1.0, 9.0, 100.0)
+    modes: Annotated[tuple[of.Count, ...], means("Fourier modes at each β", "K")] = (14, 30, 86)
+    seed: of.Seed = 0
+
+
+def _angles(s: Fourier) -> Array:
     return jax.random.uniform(jax.random.key(s.seed), (s.n,), minval=-np.pi, maxval=np.pi)
 
 
@@ -32,7 +43,7 @@ def _truncated(angles: Array, beta: Array, modes: int) -> tuple[Array, Array]:
     return slope / (beta * potential), slope / beta
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Fourier) -> Evidence:
     """Velocities of all tokens by Fourier series: with the stated number of modes, and with the engine's own choice."""
     angles = _angles(s)
     values: dict[str, Any] = {"softmax": [], "unnormalised": [], "automatic": []}
@@ -61,7 +72,7 @@ def _direct(angles: np.ndarray, beta: float) -> tuple[np.ndarray, np.ndarray]:
     return pull / kernel.sum(axis=1), pull / len(angles)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Fourier) -> Evidence:
     """All n² pairs in NumPy."""
     angles = np.asarray(_angles(s))
     both = [_direct(angles, beta) for beta in s.betas]
@@ -71,7 +82,7 @@ def predict(s: Any) -> Evidence:
     return Evidence(values, curves=curves, source="direct sum over pairs", undecided=_cut_too_early(s))
 
 
-def _cut_too_early(s: Any) -> dict[str, str]:
+def _cut_too_early(s: Fourier) -> dict[str, str]:
     """Modes beyond the last one would add 2 Σ_k k I_k(β)/(β I_0(β)) or less at a uniform density."""
     needed = []
     for beta in s.betas:
@@ -90,8 +101,8 @@ claim(
     "On the circle the velocity is ∂_θ ln Z/β (SA) or ∂_θZ/β (USA) with Z(θ) = Σₖ Iₖ(β)cₖe^{ikθ}: "
     "14, 30, 86 modes give the direct sum to 1e-14 at β = 1, 9, 100.",
     models=("circle",),
-    quick={"n": 2000, "betas": [1.0, 9.0, 100.0], "modes": [14, 30, 86], "seed": 0},
-    full={"n": 6000},
+    quick=Fourier(),
+    full=Fourier(n=6000),
     within={
         "softmax": absolute(EXACT, "rounding; velocities are at most one"),
         "unnormalised": absolute(EXACT, "rounding; velocities are at most one"),

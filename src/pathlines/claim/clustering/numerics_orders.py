@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -12,17 +12,33 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.tolerance import absolute
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import METHODS, flow, layers
 from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 
 
-def _start(s: Any) -> Array:
+class Orders(Setting):
+    """Methods at several numbers of steps."""
+
+    methods: Annotated[tuple[str, ...], means("methods of the engine, or layer")] = ("layer", "euler", "heun", "rk4")
+    n: of.Tokens = 12
+    d: of.Dimension = 4
+    beta: of.Beta = 3.0
+    until: of.Until = 4.0
+    steps: Annotated[tuple[of.Count, ...], means("numbers of steps")] = (80, 160, 320)
+    seed: of.Seed = 0
+    reference_rtol: Annotated[of.Positive, means("relative tolerance of the reference")] = 1e-13
+    guide: Annotated[of.Positive, means("height of the guide lines")] = 0.01
+
+
+def _start(s: Orders) -> Array:
     return Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
 
 
-def _final_tokens(method: str, s: Any, steps: int) -> np.ndarray:
+def _final_tokens(method: str, s: Orders, steps: int) -> np.ndarray:
     """Tokens at the end: ``steps`` layers of step h = until/steps, or as many steps of a method."""
     model, h = SelfAttention(s.beta), s.until / steps
     if method == "layer":
@@ -32,9 +48,9 @@ def _final_tokens(method: str, s: Any, steps: int) -> np.ndarray:
     return run["tokens"].values[-1]
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Orders) -> Evidence:
     """Root-mean-square error against an adaptive run of order eight; order from the last halving."""
-    options = {"method": "dop853", "rtol": s.reference_rtol, "form": "tokens"}
+    options: dict[str, Any] = {"method": "dop853", "rtol": s.reference_rtol, "form": "tokens"}
     reference = flow(SelfAttention(s.beta), _start(s), times=[s.until], **options)
     exact = reference["tokens"].values[-1]
     orders, curves = [], []
@@ -45,7 +61,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"order": orders, "reference": exact}, curves=tuple(curves), runs=(reference,))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Orders) -> Evidence:
     """The order each method promises, one for the layer map; the reference point from SciPy."""
     orders = [1 if method == "layer" else METHODS[method].order for method in s.methods]
     exact = direct.trajectory(lambda x: direct.velocity(x, s.beta), np.asarray(_start(s)), [s.until], s.reference_rtol)
@@ -61,21 +77,10 @@ claim(
     "With every stage retracted, explicit Runge–Kutta keeps its order on the sphere: Euler, geodesic Euler 1, "
     "Heun 2, RK4 (stages or end retracted) and RKMK4 4; the layer map N(x+hA), read as an integrator of SA, has 1.",
     models=("sa",),
-    quick={
-        "methods": ["layer", "euler", "heun", "rk4"],
-        "n": 12,
-        "d": 4,
-        "beta": 3.0,
-        "until": 4.0,
-        "steps": [80, 160, 320],
-        "seed": 0,
-        "reference_rtol": 1e-13,
-        "guide": 1e-2,
-    },
-    full={
-        "methods": ["layer", "euler", "geodesic-euler", "heun", "rk4", "rk4-end", "rkmk4"],
-        "steps": [40, 80, 160, 320, 640],
-    },
+    quick=Orders(),
+    full=Orders(
+        methods=("layer", "euler", "geodesic-euler", "heun", "rk4", "rk4-end", "rkmk4"), steps=(40, 80, 160, 320, 640)
+    ),
     within={
         "order": absolute(0.1, "the next order of the error at the last halving"),
         "reference": absolute(1e-11, "two solvers at tolerance 1e-13"),

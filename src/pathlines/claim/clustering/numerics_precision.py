@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,26 +13,43 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.tolerance import relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import deficits
 
 
-def _hemisphere_start(s: Any) -> Array:
+class LateDeficits(Setting):
+    """A run far beyond the digits of coordinates."""
+
+    n: of.Tokens = 6
+    d: of.Dimension = 3
+    beta: of.Beta = 2.0
+    times: of.Times = (20.0, 40.0, 150.0)
+    late: Annotated[of.Positive, means("1 − overlap that counts as late")] = 1e-10
+    early: Annotated[of.Positive, means("where the coordinates are compared, at first", unit="depth-time")] = 14.0
+    early_deficit: Annotated[of.Positive, means("largest 1 − overlap at which the coordinates are compared")] = 2e-8
+    records: of.Records = 31
+    seed: of.Seed = 0
+    rtol: of.Rtol = 1e-13
+
+
+def _hemisphere_start(s: LateDeficits) -> Array:
     """Uniform tokens reflected to <x, e_1> > 0."""
     x = Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
     return x.at[:, 0].set(jnp.abs(x[:, 0]))
 
 
-def _deficit_run(s: Any, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, Run]:
+def _deficit_run(s: LateDeficits, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, Run]:
     grid = np.union1d(np.linspace(0.0, times[-1], s.records), times)
-    options = {"record": deficits, "method": "dop853", "rtol": s.rtol, "form": "gram-deficit"}
+    options: dict[str, Any] = {"record": deficits, "method": "dop853", "rtol": s.rtol, "form": "gram-deficit"}
     run = flow(SelfAttention(s.beta), _hemisphere_start(s), times=grid, **options)
     return grid, run["deficits"].values[:, 0, 1], run
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: LateDeficits) -> Evidence:
     """u_12 e^{2t} of the deficit form with relative step control, at ``times`` (doubled until the first is late)."""
     times = np.asarray(s.times, float)
     grid, u, run = _deficit_run(s, times)
@@ -45,7 +62,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("deficit form", grid[: len(u)], scaled),), runs=(run,))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: LateDeficits) -> Evidence:
     """A constant; its value from coordinates solved by SciPy, up to the time where they still have digits."""
     until, u = s.early, np.inf
     while u > s.early_deficit and until < 1e4:
@@ -65,19 +82,8 @@ claim(
     "Integrated with relative tolerance, u̇ᵢⱼ = −Tᵢⱼ−Tⱼᵢ, Tᵢⱼ = σᵢ+uᵢⱼ−Σₖaᵢₖuₖⱼ−σᵢuᵢⱼ keeps u₁₂e^{2t} constant to 1e-9 "
     "at late times, down to u ≈ 1e-130.",
     models=("gram", "sa"),
-    quick={
-        "n": 6,
-        "d": 3,
-        "beta": 2.0,
-        "times": [20.0, 40.0, 150.0],
-        "late": 1e-10,
-        "early": 14.0,
-        "early_deficit": 2e-8,
-        "records": 31,
-        "seed": 0,
-        "rtol": 1e-13,
-    },
-    full={"records": 151},
+    quick=LateDeficits(),
+    full=LateDeficits(records=151),
     within={
         "constancy": relative(1e-10, "a thousand times the solver tolerance 1e-13; corrections of order u ≤ 1e-10"),
         "prefactor": relative(1e-6, "at u₁₂ = 2e-8: corrections of order max u, coordinates good to 1e-13/√u"),

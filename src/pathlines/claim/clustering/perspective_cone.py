@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,9 @@ from pathlines.claim.clustering.perspective_phase import uniform_law
 from pathlines.claim.estimate import share_and_error
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clusters import antipodal_escape_rate
@@ -40,7 +42,20 @@ def half_sphere(seed: int, n: int, d: int, lift: float = 1.0) -> jax.Array:
 # --- CL-13: monotone margin, shrinking cone
 
 
-def simulate_cone(s: Any) -> Evidence:
+class Hemisphere(Setting):
+    """Tokens in a hemisphere."""
+
+    n: of.Tokens = 12
+    d: of.Dimension = 4
+    beta: of.Beta = 4.0
+    seed: of.Seed = 4
+    kind: of.Kind = "sa"
+    until: of.Until = 20.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-12
+
+
+def simulate_cone(s: Hemisphere) -> Evidence:
     """min_i <x_i, w> for w = e_1 and for the best w of the start; distance from the initial cone."""
     start = half_sphere(s.seed, s.n, s.d)
     run = flow(
@@ -64,7 +79,7 @@ def simulate_cone(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=(run,))
 
 
-def predict_cone(s: Any) -> Evidence:
+def predict_cone(s: Hemisphere) -> Evidence:
     """A positive margin, no decrease, no excursion out of the cone; the heights themselves from SciPy's solution."""
     start = np.asarray(half_sphere(s.seed, s.n, s.d))
     field = partial(direct.velocity, beta=s.beta, kind=s.kind)
@@ -80,8 +95,8 @@ claim(
     "If all tokens start in an open hemisphere ⟨x,w⟩ > 0, minᵢ⟨xᵢ(t),w⟩ never decreases, and the tokens never leave "
     "the cone spanned by the initial ones.",
     models=("sa", "usa"),
-    quick={"n": 12, "d": 4, "beta": 4.0, "seed": 4, "kind": "sa", "until": 20.0, "records": 41, "rtol": 1e-12},
-    full={"n": 40, "d": 6, "until": 60.0, "records": 241},
+    quick=Hemisphere(),
+    full=Hemisphere(n=40, d=6, until=60.0, records=241),
     within={
         "margin": at_least("the start is in an open hemisphere"),
         "heights": absolute(1e-9, "two solvers at tolerance 1e-12, errors magnified by the unstable early flow"),
@@ -97,7 +112,16 @@ claim(
 # --- CL-16: Wendel
 
 
-def simulate_wendel(s: Any) -> Evidence:
+class Wendel(Setting):
+    """Shares of starts in a hemisphere."""
+
+    sizes: of.Clouds = ((6, 3), (8, 4), (10, 5), (4, 3), (5, 3), (8, 3), (3, 3))
+    draws: of.Draws = 3
+    reflections: Annotated[of.Count, means("reflections of each draw")] = 512
+    seed: of.Seed = 8
+
+
+def simulate_wendel(s: Wendel) -> Evidence:
     """Share of positive margins among i.i.d. uniform tokens, averaged over reflections x_i -> ±x_i.
 
     Reflections do not change the law of the tokens, and of the 2^{n-1} reflections of tokens in general position a
@@ -109,7 +133,7 @@ def simulate_wendel(s: Any) -> Evidence:
     return Evidence({"frequency": shares}, {"frequency": errors}, curves=curves)
 
 
-def _share(s: Any, n: int, d: int) -> tuple[float, float]:
+def _share(s: Wendel, n: int, d: int) -> tuple[float, float]:
     """(share, standard error): zero error where all reflections are tried, up to ``reflections`` of them."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(s.seed), d), n)
     draws = np.asarray(Sphere(d).uniform(key, s.draws * n)).reshape(s.draws, n, d)
@@ -123,17 +147,17 @@ def _share(s: Any, n: int, d: int) -> tuple[float, float]:
     return share, 0.0 if complete else float(share_and_error(share * len(signs), len(signs))[1])
 
 
-def _dims(s: Any) -> list[int]:
+def _dims(s: Wendel) -> list[int]:
     return sorted({d for _, d in s.sizes})
 
 
-def _by_size(s: Any, d: int, values: Any) -> tuple[np.ndarray, np.ndarray]:
+def _by_size(s: Wendel, d: int, values: Any) -> tuple[np.ndarray, np.ndarray]:
     """(n, value) of the sizes with that d, sorted by n."""
     rows = np.array(sorted((n, v) for (n, e), v in zip(s.sizes, values, strict=True) if e == d))
     return rows[:, 0], rows[:, 1]
 
 
-def predict_wendel(s: Any) -> Evidence:
+def predict_wendel(s: Wendel) -> Evidence:
     """2^{-(n-1)} Σ_{k<d} C(n-1, k)."""
     exact = np.array([wendel_probability(n, d) for n, d in s.sizes])
     fine = range(1, max(n for n, _ in s.sizes) + 2)
@@ -147,13 +171,8 @@ claim(
     "Wendel's probability of a hemisphere",
     "n i.i.d. uniform tokens lie in an open hemisphere with probability 2^{−(n−1)}Σ_{k<d}C(n−1,k).",
     models=("sa",),
-    quick={
-        "sizes": [[6, 3], [8, 4], [10, 5], [4, 3], [5, 3], [8, 3], [3, 3]],
-        "draws": 3,
-        "reflections": 512,
-        "seed": 8,
-    },
-    full={"draws": 20},
+    quick=Wendel(),
+    full=Wendel(draws=20),
     within={
         "frequency": absolute(
             1e-12, "an exact count where all reflections are tried, else binomial errors of one draw", errors=5.0
@@ -168,7 +187,20 @@ claim(
 # --- CL-17: n ≤ d
 
 
-def simulate_collapse(s: Any) -> Evidence:
+class Halves(Setting):
+    """Random starts with n ≤ d."""
+
+    n: of.Tokens = 16
+    d: of.Dimension = 16
+    beta: of.Beta = 1.0
+    runs: of.Runs = 64
+    until: of.Until = 40.0
+    records: of.Records = 17
+    delta: of.Nearness = 0.001
+    seed: of.Seed = 9
+
+
+def simulate_collapse(s: Halves) -> Evidence:
     """Independent starts: margin, and clusters at the end."""
     law, key = uniform_law(s.d, s.n), jax.random.key(s.seed)
     count = cluster_count.at(delta=s.delta)
@@ -183,7 +215,7 @@ def simulate_collapse(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("mean over runs", times, mean, error),), runs=(run,))
 
 
-def predict_collapse(s: Any) -> Evidence:
+def predict_collapse(s: Halves) -> Evidence:
     """A hemisphere for sure if n ≤ d, hence one cluster once the run outlasts the escape of an antipodal pair."""
     sure = s.n <= s.d
     told = sure and s.until > np.log(1 / s.delta) / antipodal_escape_rate(s.beta)
@@ -196,8 +228,8 @@ claim(
     "collapse for n ≤ d",
     "For n ≤ d almost every start lies in an open hemisphere, and all tokens converge to one point.",
     models=("sa",),
-    quick={"n": 16, "d": 16, "beta": 1.0, "runs": 64, "until": 40.0, "records": 17, "delta": 1e-3, "seed": 9},
-    full={"runs": 200},
+    quick=Halves(),
+    full=Halves(runs=200),
     within={
         "smallest_margin": at_least("positive margin: hemisphere() returns 0 when there is none", slack=-1e-12),
         "largest_count": exactly("clusters at the end of every run"),

@@ -7,7 +7,7 @@ feel one pull, so u_ij u_kl/(u_ik u_jl) with u_ij = 1-<x_i,x_j> is constant for 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.tolerance import relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.conformal import cross_ratios as invariants
@@ -26,11 +28,36 @@ from pathlines.observable.pairs import cross_ratios
 # --- CL-23: cross-ratios
 
 
-def _uniform(s: Any) -> jax.Array:
+class CrossRatios(Setting):
+    """A run at β = 0."""
+
+    n: of.Tokens = 8
+    d: of.Dimension = 5
+    beta: of.Beta = 0.0
+    kind: of.Kind = "sa"
+    seed: of.Seed = 11
+    until: of.Until = 8.0
+    records: of.Records = 33
+    rtol: of.Rtol = 1e-13
+
+
+class Response(Setting):
+    """Small β at one time."""
+
+    n: of.Tokens = 10
+    d: of.Dimension = 3
+    kind: of.Kind = "sa"
+    time: Annotated[of.NonNegative, means("when the tokens are compared", "t", unit="depth-time")] = 2.0
+    betas: of.Betas = (0.1, 0.01, 0.001)
+    seed: of.Seed = 12
+    rtol: of.Rtol = 1e-12
+
+
+def _uniform(s: CrossRatios | Response) -> jax.Array:
     return Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
 
 
-def simulate_invariants(s: Any) -> Evidence:
+def simulate_invariants(s: CrossRatios) -> Evidence:
     """Cross-ratios of consecutive quadruples along the β = 0 flow."""
     times = np.linspace(0.0, s.until, s.records)
     model = MODELS[s.kind].build(s.beta)
@@ -40,7 +67,7 @@ def simulate_invariants(s: Any) -> Evidence:
     return Evidence({"cross_ratios": ratios.ravel()}, curves=curves, runs=(run,))
 
 
-def predict_invariants(s: Any) -> Evidence:
+def predict_invariants(s: CrossRatios) -> Evidence:
     """The values at the start, at all times; nothing is conserved when β > 0."""
     x = np.asarray(_uniform(s))
     first = np.arange(s.n - 3)
@@ -55,8 +82,8 @@ claim(
     "conserved cross-ratios at β = 0 (derived)",
     "At β = 0 the cross-ratios uᵢⱼuₖₗ/(uᵢₖuⱼₗ) of any four tokens, uᵢⱼ = 1−⟨xᵢ,xⱼ⟩, are constant in time.",
     models=("sa", "usa"),
-    quick={"n": 8, "d": 5, "beta": 0.0, "kind": "sa", "seed": 11, "until": 8.0, "records": 33, "rtol": 1e-13},
-    full={"n": 32, "records": 129},
+    quick=CrossRatios(),
+    full=CrossRatios(n=32, records=129),
     within={"cross_ratios": relative(4e-11, "solver tolerance 1e-13 against the smallest deficits at the last time")},
     simulate=simulate_invariants,
     predict=predict_invariants,
@@ -68,7 +95,7 @@ claim(
 # --- CL-24: continuity in β
 
 
-def simulate_response(s: Any) -> Evidence:
+def simulate_response(s: Response) -> Evidence:
     """max_i |x_i^β(t) - x_i^0(t)|/β for a few small β."""
     times = [float(s.time)]
     betas = sorted(s.betas, reverse=True)
@@ -96,7 +123,7 @@ def _largest(difference: np.ndarray) -> float:
     return float(np.linalg.norm(difference, axis=-1).max())
 
 
-def predict_response(s: Any) -> Evidence:
+def predict_response(s: Response) -> Evidence:
     """∂x/∂β at β = 0 as the imaginary part of SciPy's solution at β = iε: exact to rounding, no difference quotient."""
     tiny = 1e-30
     field = partial(direct.velocity, beta=1j * tiny, kind=s.kind)
@@ -112,7 +139,7 @@ claim(
     "continuity at β = 0",
     "At a fixed time, solutions for small β differ from the β = 0 solution by O(β): max|xᵝ−x⁰|/β tends to max|∂x/∂β|.",
     models=("sa", "usa"),
-    quick={"n": 10, "d": 3, "kind": "sa", "time": 2.0, "betas": [0.1, 0.01, 0.001], "seed": 12, "rtol": 1e-12},
+    quick=Response(),
     within={
         "slope": relative(0.01, "the next term is of relative size β ≤ 0.001 times a constant"),
         "extrapolated": relative(1e-3, "the two smallest β, extrapolated: the next term is their product, 1e-5"),

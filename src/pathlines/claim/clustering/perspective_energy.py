@@ -7,7 +7,7 @@ Z_i = (1/n) Σ_j e^{β<x_i,x_j>} for SA and Z_i = 1 for USA.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,9 @@ from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.tolerance import absolute, at_least, at_most, relative
 from pathlines.domain import Sphere
 from pathlines.domain.space import sines
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import Observable
 from pathlines.limit.energy_range import energy_maximum, energy_minimum
@@ -27,18 +29,44 @@ from pathlines.observable.energy import energy, energy_fraction
 from pathlines.weights import Fixed
 
 
-def _uniform(s: Any) -> jax.Array:
+class Energy(Setting):
+    """One run for each attention."""
+
+    n: of.Tokens = 20
+    d: of.Dimension = 4
+    beta: of.Beta = 3.0
+    seed: of.Seed = 1
+    until: of.Until = 20.0
+    records: of.Records = 81
+    kinds: of.Kinds = ("sa", "usa")
+    rtol: of.Rtol = 1e-12
+
+
+class EnergyRange(Setting):
+    """Runs at several β."""
+
+    n: of.Tokens = 20
+    d: of.Dimension = 4
+    betas: of.Betas = (0.5, 2.0, 6.0)
+    seed: of.Seed = 2
+    until: of.Until = 20.0
+    records: of.Records = 81
+    kinds: of.Kinds = ("sa", "usa")
+    rtol: of.Rtol = 1e-12
+
+
+def _uniform(s: Energy | EnergyRange) -> jax.Array:
     return Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
 
 
 # --- CL-01: the energy identity
 
 
-def _identity_times(s: Any) -> np.ndarray:
+def _identity_times(s: Energy) -> np.ndarray:
     return np.linspace(0.0, s.until, s.records)
 
 
-def simulate_identity(s: Any) -> Evidence:
+def simulate_identity(s: Energy) -> Evidence:
     """One run a kind; the work ∫D is carried by the solver as one more component."""
     runs = tuple(
         flow(
@@ -65,7 +93,7 @@ def _dissipation(x: np.ndarray, beta: float, kind: str) -> float:
     return float(2 * beta * np.mean(weight * speed))
 
 
-def predict_identity(s: Any) -> Evidence:
+def predict_identity(s: Energy) -> Evidence:
     """E(0) + ∫D with the particles solved by SciPy."""
     start, times = np.asarray(_uniform(s)), _identity_times(s)
     first = direct.energy_fraction(start, s.beta)
@@ -90,16 +118,7 @@ claim(
     "gradient-flow structure of SA and USA: energy identity",
     "Along USA, dE_β/dt = n⁻¹Σᵢ|ẋᵢ|²; along SA, dE_β/dt = n⁻¹ΣᵢZ̄ᵢ|ẋᵢ|² with Z̄ᵢ = n⁻¹Σⱼe^{β⟨xᵢ,xⱼ⟩}.",
     models=("sa", "usa"),
-    quick={
-        "n": 20,
-        "d": 4,
-        "beta": 3.0,
-        "seed": 1,
-        "until": 20.0,
-        "records": 81,
-        "kinds": ["sa", "usa"],
-        "rtol": 1e-12,
-    },
+    quick=Energy(),
     within={
         "residual": absolute(1e-11, "ten times the solver tolerance 1e-12, in units of E_max"),
         "energy": absolute(2e-10, "two solvers at tolerance 1e-12, errors magnified by the unstable early flow"),
@@ -113,7 +132,7 @@ claim(
 # --- CL-02: monotone, and between the uniform measure and one point
 
 
-def simulate_range(s: Any) -> Evidence:
+def simulate_range(s: EnergyRange) -> Evidence:
     """E_β/E_max along one run for each kind and β."""
     runs, curves, fractions = [], [], []
     for kind in s.kinds:
@@ -140,7 +159,7 @@ def simulate_range(s: Any) -> Evidence:
     return Evidence(values, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_range(s: Any) -> Evidence:
+def predict_range(s: EnergyRange) -> Evidence:
     """No decrease; between the uniform measure and a point mass."""
     betas = np.tile(np.asarray(s.betas, float), len(s.kinds))
     floor = energy_minimum(s.d, betas) / energy_maximum(betas)
@@ -156,17 +175,8 @@ claim(
     "For Q=K=V=I, E_β never decreases along SA or USA and stays between E_min = M_d(β)/(2β), the energy of the uniform "
     "measure, and E_max = e^β/(2β), that of one cluster.",
     models=("sa", "usa"),
-    quick={
-        "n": 20,
-        "d": 4,
-        "betas": [0.5, 2.0, 6.0],
-        "seed": 2,
-        "until": 20.0,
-        "records": 81,
-        "kinds": ["sa", "usa"],
-        "rtol": 1e-12,
-    },
-    full={"betas": [0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0], "until": 60.0, "records": 241},
+    quick=EnergyRange(),
+    full=EnergyRange(betas=(0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0), until=60.0, records=241),
     within={
         "largest_decrease": at_most("solver tolerance 1e-12, in units of E_max", slack=1e-12),
         "lowest": at_least("rounding", slack=1e-12),
@@ -182,7 +192,21 @@ claim(
 # --- CL-04: no identity for generic weights
 
 
-def _matrices(s: Any) -> dict[str, Any]:
+class Generic(Setting):
+    """Q, K and V without symmetry."""
+
+    n: of.Tokens = 8
+    d: of.Dimension = 3
+    beta: of.Beta = 1.5
+    until: of.Until = 3.0
+    records: of.Records = 61
+    rtol: of.Rtol = 1e-12
+    query: Annotated[of.Vector, means("numbers that make Q")] = (0.4, 1.1, 0.9)
+    key: Annotated[of.Vector, means("numbers that make K")] = (0.8, 0.3, 1.7)
+    value: Annotated[of.Vector, means("numbers that make V")] = (1.9, 0.6, 0.2)
+
+
+def _matrices(s: Generic) -> dict[str, Any]:
     """The deterministic Q, K and V = I + perturbation of the reference trajectories."""
     query, key, value = (sines(s.d, s.d, *numbers) for numbers in (s.query, s.key, s.value))
     return {"query": query, "key": key, "value": value + np.eye(s.d)}
@@ -200,7 +224,7 @@ PLAIN_DISSIPATION = Observable(
 )
 
 
-def simulate_generic(s: Any) -> Evidence:
+def simulate_generic(s: Generic) -> Evidence:
     """E(t) - E(0) - ∫D along SA with generic Q, K, V, all three by the formulas of Q = K = V = I."""
     weights = Fixed(**_matrices(s))
     times = np.linspace(0.0, s.until, s.records)
@@ -225,7 +249,7 @@ def _mismatch(x: np.ndarray, beta: float, weights: dict[str, Any]) -> float:
     return float(np.mean(weight * np.sum(moved * (plain - moved), axis=-1)))
 
 
-def predict_generic(s: Any) -> Evidence:
+def predict_generic(s: Generic) -> Evidence:
     """The mismatch of the two velocity fields, integrated along SciPy's solution."""
     weights = _matrices(s)
     start = sines(s.n, s.d)
@@ -243,17 +267,7 @@ claim(
     "For generic Q, K, V the energy identity fails: E_β(t) − E_β(0) − ∫D, with E_β and D of Q=K=V=I, equals "
     "∫ n⁻¹ΣᵢZ̄ᵢ⟨ẋᵢ, yᵢ−ẋᵢ⟩ dt, y the velocity of Q=K=V=I, and is far from zero.",
     models=("sa",),
-    quick={
-        "n": 8,
-        "d": 3,
-        "beta": 1.5,
-        "until": 3.0,
-        "records": 61,
-        "rtol": 1e-12,
-        "query": [0.4, 1.1, 0.9],
-        "key": [0.8, 0.3, 1.7],
-        "value": [1.9, 0.6, 0.2],
-    },
+    quick=Generic(),
     within={"residual": relative(1e-10, "two solvers at tolerance 1e-12")},
     simulate=simulate_generic,
     predict=predict_generic,

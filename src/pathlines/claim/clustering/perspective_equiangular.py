@@ -7,15 +7,17 @@ arXiv:2312.10794): ρ' = 2(1-ρ)(1+(n-1)ρ)/(e^{β(1-ρ)}+n-1) for SA, ρ' = (2/
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.equiangular import deficit_at, phase_curve, time_to_deficit
 from pathlines.model import MODELS
@@ -24,7 +26,34 @@ from pathlines.observable.pairs import deficits
 # --- CL-05: particles on a simplex
 
 
-def _cases(s: Any) -> list[tuple[str, int, float]]:
+Shares = Annotated[tuple[of.Share, ...], means("starts, as shares of the way from the lowest overlap to 1")]
+
+
+class ClosedForm(Setting):
+    """Pairs of overlaps between which the time is known."""
+
+    kinds: of.Kinds = ("sa", "usa")
+    sizes: of.Sizes = (2, 5, 32)
+    betas: of.Betas = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0)
+    shares: Shares = (0.1, 0.5, 0.01)
+    deficits: Annotated[tuple[of.Positive, ...], means("ends", "1 − ρ")] = (0.5, 0.001, 1e-6)
+    nodes: Annotated[of.Count, means("Gauss nodes per panel")] = 20
+    panels: Annotated[of.Count, means("panels of the quadrature")] = 48
+
+
+class Equiangular(Setting):
+    """Particles from one common overlap."""
+
+    sizes: of.Sizes = (8,)
+    betas: of.Betas = (0.0, 1.0, 4.0)
+    kinds: of.Kinds = ("sa",)
+    overlap: of.Overlap = 0.0
+    extra: Annotated[of.Whole, means("dimensions beyond n")] = 3
+    times: of.Times = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+    rtol: of.Rtol = 1e-13
+
+
+def _cases(s: ClosedForm | Equiangular) -> list[tuple[str, int, float]]:
     return list(product(s.kinds, s.sizes, s.betas))
 
 
@@ -37,7 +66,7 @@ def _clock(kind: str, beta: float, times: Any) -> np.ndarray:
     return np.asarray(times, float) * (np.exp(-beta) if kind == "usa" else 1.0)
 
 
-def simulate_particles(s: Any) -> Evidence:
+def simulate_particles(s: Equiangular) -> Evidence:
     """n tokens in d = n + 3 coordinates, none of the symmetry used."""
     spreads, means, curves, runs = [], [], [], []
     upper = {n: np.triu_indices(n, 1) for n in s.sizes}
@@ -53,7 +82,7 @@ def simulate_particles(s: Any) -> Evidence:
     return Evidence({"spread": spreads, "deficit": np.concatenate(means)}, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_particles(s: Any) -> Evidence:
+def predict_particles(s: Equiangular) -> Evidence:
     """The closed form t(ρ), inverted."""
     fine = np.linspace(0.0, max(s.times), 200)
     common, curves = [], []
@@ -71,16 +100,8 @@ claim(
     "Tokens that start with one common overlap ρ₀ keep one common overlap, and it obeys the scalar equation of SA "
     "(of USA) solved by t(ρ).",
     models=("sa", "usa"),
-    quick={
-        "sizes": [8],
-        "betas": [0.0, 1.0, 4.0],
-        "kinds": ["sa"],
-        "overlap": 0.0,
-        "extra": 3,
-        "times": [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0],
-        "rtol": 1e-13,
-    },
-    full={"sizes": [8, 32], "kinds": ["sa", "usa"]},
+    quick=Equiangular(),
+    full=Equiangular(sizes=(8, 32), kinds=("sa", "usa")),
     within={
         "spread": absolute(2e-14, "rounding of sums over n tokens"),
         "deficit": relative(2e-11, "a hundred times the solver tolerance 1e-13: at late times 1−ρ ~ e^{−2t}"),
@@ -95,7 +116,7 @@ claim(
 # --- CL-06: the closed form
 
 
-def _grid(s: Any) -> list[tuple[str, int, float, float, float]]:
+def _grid(s: ClosedForm) -> list[tuple[str, int, float, float, float]]:
     """(kind, n, β, ρ0, δ) with ρ0 given as a share of the way from the simplex -1/(n-1) to one."""
     require(min(s.sizes) >= 2, "sizes", "be at least 2 (one token has no overlap)", s.sizes)
     starts = {n: [-1 / (n - 1) + share * n / (n - 1) for share in s.shares] for n in s.sizes}
@@ -109,7 +130,7 @@ def _rate(kind: str, n: int, beta: float, y: np.ndarray, w: np.ndarray) -> np.nd
     return 2 * y * (n - 1) * w / (np.exp(beta * y) + n - 1)
 
 
-def _time_by_quadrature(kind: str, n: int, beta: float, overlap: float, deficit: float, s: Any) -> float:
+def _time_by_quadrature(kind: str, n: int, beta: float, overlap: float, deficit: float, s: ClosedForm) -> float:
     """∫ dρ/ρ' in v = ln(w/y), dρ = (yw/c) dv: smooth at both ends of the orbit; Gauss-Legendre on equal panels."""
     c = n / (n - 1)
     low, high = (np.log((c - y) / y) for y in (1 - overlap, deficit))
@@ -121,7 +142,7 @@ def _time_by_quadrature(kind: str, n: int, beta: float, overlap: float, deficit:
     return float(np.sum(half * weights * y * w / c / _rate(kind, n, beta, y, w)))
 
 
-def simulate_quadrature(s: Any) -> Evidence:
+def simulate_quadrature(s: ClosedForm) -> Evidence:
     """The time to each deficit by high-order quadrature of the scalar equation (CL-05 ties that to the particles)."""
     grid = _grid(s)
     times = np.array([_time_by_quadrature(*case, s) for case in grid])
@@ -132,13 +153,13 @@ def simulate_quadrature(s: Any) -> Evidence:
     return Evidence({"time": times}, curves=tuple(curves))
 
 
-def _on_curve(case: tuple, kind: str, n: int, s: Any) -> bool:
+def _on_curve(case: tuple, kind: str, n: int, s: ClosedForm) -> bool:
     """The cases drawn: from the first start to the smallest deficit."""
     start = -1 / (n - 1) + s.shares[0] * n / (n - 1)
     return case[0] == kind and case[1] == n and case[3] == start and case[4] == min(s.deficits)
 
 
-def predict_quadrature(s: Any) -> Evidence:
+def predict_quadrature(s: ClosedForm) -> Evidence:
     """Exponential integrals."""
     kinds, n, beta, overlap, deficit = (np.array(column) for column in zip(*_grid(s), strict=True))
     times = np.empty(len(kinds))
@@ -165,20 +186,10 @@ claim(
     "(n−1)/(2n)·ln(y₀w/(yw₀)) + {Ei(βy₀)−Ei(βy)+e^{βc}[E₁(βw₀)−E₁(βw)]}/(2n), and for USA "
     "½{e^{−β}[Ei(βy₀)−Ei(βy)]+e^{β/(n−1)}[E₁(βw₀)−E₁(βw)]}, with y=1−ρ, w=ρ+1/(n−1), c=n/(n−1).",
     models=("sa", "usa"),
-    quick={
-        "kinds": ["sa", "usa"],
-        "sizes": [2, 5, 32],
-        "betas": [0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0],
-        "shares": [0.1, 0.5, 0.01],
-        "deficits": [0.5, 1e-3, 1e-6],
-        "nodes": 20,
-        "panels": 48,
-    },
-    full={
-        "sizes": [2, 3, 5, 8, 16, 32, 128],
-        "betas": [0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 20.0],
-        "panels": 96,
-    },
+    quick=ClosedForm(),
+    full=ClosedForm(
+        sizes=(2, 3, 5, 8, 16, 32, 128), betas=(0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 20.0), panels=96
+    ),
     within={"time": relative(1e-12, "what the quadrature converges to")},
     simulate=simulate_quadrature,
     predict=predict_quadrature,

@@ -8,7 +8,7 @@ are sampled as row-normalised Bartlett factors, so d costs nothing.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,9 @@ from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, at_least, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow, side_by_side
 from pathlines.integrate.observe import Observable
 from pathlines.limit.equiangular import overlap_at, phase_curve
@@ -40,7 +42,22 @@ def _median_deficit(snapshot: Snapshot) -> jax.Array:
 MEDIAN = Observable("median_deficit", "median of uᵢⱼ over pairs", "median u", _median_deficit)
 
 
-def simulate_boundary(s: Any) -> Evidence:
+class PhaseBoundary(Setting):
+    """Clustering times over β."""
+
+    n: of.Tokens = 32
+    d: of.Dimension = 262_144
+    betas: of.Betas = (1.0, 4.0)
+    cold_betas: Annotated[tuple[of.NonNegative, ...], means("large inverse temperatures", "β")] = (6.0,)
+    delta: of.Nearness = 0.001
+    runs: of.Runs = 8
+    until: of.Until = 25.0
+    records: of.Records = 126
+    rtol: of.Rtol = 1e-8
+    seed: of.Seed = 16
+
+
+def simulate_boundary(s: PhaseBoundary) -> Evidence:
     """The time at which half of the pairs are within δ, for every run; the same starts at every β.
 
     Read off the median of ln u_ij, which is smooth where the share of pairs jumps.
@@ -79,13 +96,38 @@ ROUGH = 0.05
 """Relative range of the boundary over runs up to which its bias, the square of that, is below the tolerance."""
 
 
-def _span_starts(d: int, s: Any) -> list[jax.Array]:
+class Deviation(Setting):
+    """Uniform tokens in one high dimension."""
+
+    n: of.Tokens = 16
+    beta: of.Beta = 1.0
+    d: of.Dimension = 2048
+    runs: of.Runs = 8
+    until: of.Until = 8.0
+    records: of.Records = 65
+    delta: of.Nearness = 0.001
+    seed: of.Seed = 17
+
+
+class SeveralDimensions(Setting):
+    """Uniform tokens in several high dimensions."""
+
+    n: of.Tokens = 16
+    betas: of.Betas = (1.0, 4.0)
+    dims: of.Dimensions = (65536, 4_194_304)
+    runs: of.Runs = 8
+    until: of.Until = 8.0
+    records: of.Records = 33
+    seed: of.Seed = 17
+
+
+def _span_starts(d: int, s: Deviation | SeveralDimensions | PhaseBoundary) -> list[jax.Array]:
     """Bartlett factors of n i.i.d. uniform tokens, one key a run: the same Gaussians for every d."""
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     return list(jax.jit(jax.vmap(lambda key: Sphere(d).uniform_span(key, s.n)))(keys))
 
 
-def predict_boundary(s: Any) -> Evidence:
+def predict_boundary(s: PhaseBoundary) -> Evidence:
     """Γ: where γ_β reaches 1-δ."""
     warm, cold = (phase_curve(np.asarray(b, float), s.n, s.delta) for b in (s.betas, s.cold_betas))
     betas = np.linspace(0.0, max([*s.betas, *s.cold_betas]), 100)
@@ -102,19 +144,8 @@ claim(
     "In high dimension, half of the pairs of i.i.d. uniform tokens are within δ of each other at the time Γ at which "
     "the equiangular solution γ_β reaches 1−δ.",
     models=("sa",),
-    quick={
-        "n": 32,
-        "d": 262144,
-        "betas": [1.0, 4.0],
-        "cold_betas": [6.0],
-        "delta": 1e-3,
-        "runs": 8,
-        "until": 25.0,
-        "records": 126,
-        "rtol": 1e-8,
-        "seed": 16,
-    },
-    full={"betas": [0.5, 1.0, 2.0, 3.0, 4.0], "cold_betas": [5.0, 6.0], "runs": 32, "records": 251},
+    quick=PhaseBoundary(),
+    full=PhaseBoundary(betas=(0.5, 1.0, 2.0, 3.0, 4.0), cold_betas=(5.0, 6.0), runs=32, records=251),
     within={
         "boundary": relative(
             3e-3, "second order in the overlaps d^{−1/2} of the start; interpolation of ln u", errors=5.0
@@ -130,11 +161,11 @@ claim(
 # --- CL-22, ER-06: the distance from the equiangular solution
 
 
-def _times(s: Any) -> np.ndarray:
+def _times(s: Deviation | SeveralDimensions) -> np.ndarray:
     return np.linspace(0.0, s.until, s.records)
 
 
-def _deviations(beta: float, d: int, s: Any) -> tuple[np.ndarray, list[Run]]:
+def _deviations(beta: float, d: int, s: Deviation | SeveralDimensions) -> tuple[np.ndarray, list[Run]]:
     """max_ij |<x_i,x_j> - γ_β| as (runs, times)."""
     off = ~np.eye(s.n, dtype=bool)
     common = overlap_at(_times(s), s.n, beta)
@@ -145,7 +176,7 @@ def _deviations(beta: float, d: int, s: Any) -> tuple[np.ndarray, list[Run]]:
     return np.stack([np.abs(r["overlaps"].values[:, off] - common[:, None]).max(axis=1) for r in runs]), runs
 
 
-def simulate_deviation(s: Any) -> Evidence:
+def simulate_deviation(s: SeveralDimensions) -> Evidence:
     """√d · sup_t max_ij |<x_i,x_j> - γ_β| at the largest d, and the power of d."""
     exponents, coefficients, curves, runs = [], [], [], []
     for beta in s.betas:
@@ -167,7 +198,7 @@ def _gram_velocity(g: np.ndarray, beta: float) -> np.ndarray:
     return pulls + np.swapaxes(pulls, -1, -2) - (own[..., :, None] + own[..., None, :]) * g
 
 
-def _linear_response(beta: float, s: Any) -> np.ndarray:
+def _linear_response(beta: float, s: SeveralDimensions) -> np.ndarray:
     """√d · sup_t max_ij |δg_ij| for the initial overlaps at the largest d, one number a run.
 
     The Gram flow from I + iεg: to rounding, its imaginary part over ε is the linearised flow around γ_β.
@@ -180,7 +211,7 @@ def _linear_response(beta: float, s: Any) -> np.ndarray:
     return np.abs(path.imag / tiny).max(axis=(0, 2, 3))
 
 
-def predict_deviation(s: Any) -> Evidence:
+def predict_deviation(s: SeveralDimensions) -> Evidence:
     """Linear response to the overlaps of the start, which are Gaussians of size d^{-1/2}: the law of large d."""
     responses = [_linear_response(beta, s) for beta in s.betas]
     coefficients = np.array([r.mean() for r in responses])
@@ -205,16 +236,8 @@ claim(
     "the linearised Gram flow to the overlaps of the start times √d, which are independent standard Gaussians (on "
     "average about 3 at n=16, β=1 and 4.5 at β=4).",
     models=("sa",),
-    quick={
-        "n": 16,
-        "betas": [1.0, 4.0],
-        "dims": [65536, 4194304],
-        "runs": 8,
-        "until": 8.0,
-        "records": 33,
-        "seed": 17,
-    },
-    full={"dims": [65536, 262144, 1048576, 4194304], "runs": 32, "records": 129},
+    quick=SeveralDimensions(),
+    full=SeveralDimensions(dims=(65536, 262_144, 1_048_576, 4_194_304), runs=32, records=129),
     within={
         "exponent": absolute(
             EXPONENT, "second-order terms of the relative size of the deviation, C·d^{−1/2}, over the logarithm of d"
@@ -228,7 +251,7 @@ claim(
 )
 
 
-def simulate_printed_bound(s: Any) -> Evidence:
+def simulate_printed_bound(s: Deviation) -> Evidence:
     """How long the printed bound stays below the trivial one, beside the deviation of actual runs."""
     rate = 10 * max(1.0, s.beta) * s.n
     informative_until = np.log(s.d / np.log(s.d)) / 2 / rate
@@ -237,7 +260,7 @@ def simulate_printed_bound(s: Any) -> Evidence:
     return Evidence({"informative_until": informative_until}, curves=(curve,), runs=tuple(runs))
 
 
-def predict_printed_bound(s: Any) -> Evidence:
+def predict_printed_bound(s: Deviation) -> Evidence:
     """To say something about clustering, it has to last until clustering: Γ."""
     rate, ceiling = 10 * max(1.0, s.beta) * s.n, 1e3
     start = 2 * np.sqrt(np.log(s.d) / s.d)
@@ -255,7 +278,7 @@ claim(
     "deviation bound 2e^{10 max(1,β) n t}√(log d/d), read as informative",
     "At practical sizes the printed bound on |⟨xᵢ,xⱼ⟩−γ_β(t)| is below the trivial value 2 until the tokens cluster.",
     models=("sa",),
-    quick={"n": 16, "beta": 1.0, "d": 2048, "runs": 8, "until": 8.0, "records": 65, "delta": 1e-3, "seed": 17},
+    quick=Deviation(),
     within={"informative_until": at_least("two times, no tolerance needed")},
     simulate=simulate_printed_bound,
     predict=predict_printed_bound,

@@ -6,8 +6,6 @@ the closed form is derived).
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,7 +16,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.limit.energy_range import initial_pair_rate
 from pathlines.model import MODELS, Model
 
@@ -34,7 +34,17 @@ def _pair_rates(model: Model, samples: Float[Array, "r n d"]) -> Float[Array, " 
     return jax.vmap(one)(samples)
 
 
-def simulate_pair_rate(s: Any) -> Evidence:
+class FirstSpeed(Setting):
+    """Uniform tokens at time zero."""
+
+    n: of.Tokens = 10
+    d: of.Dimension = 5
+    betas: of.Betas = (0.5, 1.0, 2.0, 3.0)
+    draws: of.Draws = 20000
+    seed: of.Seed = 14
+
+
+def simulate_pair_rate(s: FirstSpeed) -> Evidence:
     """Independent samples of n tokens; the same samples at every β."""
     points = Sphere(s.d).uniform(jax.random.key(s.seed), s.draws * s.n)
     samples = points.reshape(s.draws, s.n, s.d)
@@ -44,7 +54,7 @@ def simulate_pair_rate(s: Any) -> Evidence:
     return Evidence({"pair_rate": mean}, {"pair_rate": error}, curves=(curve,))
 
 
-def predict_pair_rate(s: Any) -> Evidence:
+def predict_pair_rate(s: FirstSpeed) -> Evidence:
     """(2/n)(d-1)/d · M_{d+2}(β)."""
     betas = np.asarray(s.betas, float)
     fine = np.linspace(0.0, betas.max(), 100)
@@ -58,8 +68,8 @@ claim(
     "first pair speed of USA (derived)",
     "For n i.i.d. uniform tokens under USA, d/dt E⟨x₁,x₂⟩ at t=0 is (2/n)·Γ(d/2)(2/β)^{d/2−1}·I_{d/2}(β)·(d−1)/β.",
     models=("usa",),
-    quick={"n": 10, "d": 5, "betas": [0.5, 1.0, 2.0, 3.0], "draws": 20000, "seed": 14},
-    full={"draws": 200000},
+    quick=FirstSpeed(),
+    full=FirstSpeed(draws=200_000),
     within={
         "pair_rate": standard_errors(5.0, "standard error over independent draws; all pairs of a draw are averaged")
     },

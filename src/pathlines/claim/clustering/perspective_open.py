@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from pathlines.claim.clustering.perspective_phase import uniform_law
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import exactly, standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, ensemble, flow
 from pathlines.limit.clusters import antipodal_escape_rate
 from pathlines.limit.equiangular import time_to_deficit
@@ -25,11 +27,39 @@ from pathlines.weights import Fixed, goe
 # --- OP-02: GOE weights
 
 
-def _times(s: Any) -> np.ndarray:
+class Goe(Setting):
+    """Weights of the GOE."""
+
+    n: of.Tokens = 16
+    d: of.Dimension = 3
+    betas: of.Betas = (1.0,)
+    draws: of.Draws = 64
+    delta: of.Nearness = 0.001
+    until: of.Until = 100.0
+    records: of.Records = 9
+    rtol: of.Rtol = 1e-6
+    seed: of.Seed = 19
+
+
+class LargeBeta(Setting):
+    """β of the size of n²."""
+
+    n: of.Tokens = 4
+    d: of.Dimension = 3
+    factor: Annotated[of.Positive, means("β over n²")] = 1.0
+    delta: of.Nearness = 0.001
+    runs: of.Runs = 128
+    until: of.Until = 1000.0
+    records: of.Records = 25
+    patience: Annotated[of.Positive, means("times of escape that a run must last")] = 3.0
+    seed: of.Seed = 20
+
+
+def _times(s: Goe | LargeBeta) -> np.ndarray:
     return np.geomspace(s.until * 1e-2, s.until, s.records)
 
 
-def _goe_runs(beta: float, s: Any) -> list[tuple[np.ndarray, Run]]:
+def _goe_runs(beta: float, s: Goe) -> list[tuple[np.ndarray, Run]]:
     """(QᵀK, run) for each draw: fresh weights QᵀK = GOE, V = QᵀK/√(d+1), and fresh uniform tokens."""
     observed = p_clustered.at(delta=s.delta)
     found = []
@@ -43,7 +73,7 @@ def _goe_runs(beta: float, s: Any) -> list[tuple[np.ndarray, Run]]:
     return found
 
 
-def simulate_goe(s: Any) -> Evidence:
+def simulate_goe(s: Goe) -> Evidence:
     """Fraction of clustered pairs; the unit of independence is one draw of weights and tokens."""
     name = p_clustered.at(delta=s.delta).name
     means, errors, curves, runs = [], [], [], []
@@ -63,24 +93,11 @@ def simulate_goe(s: Any) -> Evidence:
 ERRORS = 5.0
 
 
-def predict_goe(s: Any) -> Evidence:
+def predict_goe(s: Goe) -> Evidence:
     """One cluster."""
     line = Curve("one cluster", [s.until * 1e-2, s.until], [1.0, 1.0])
     return Evidence({"fraction": np.ones(len(s.betas))}, curves=(line,), source="the theorem for Q=K=V=I, extended")
 
-
-_GOE = {
-    "n": 16,
-    "d": 3,
-    "betas": [1.0],
-    "draws": 64,
-    "delta": 1e-3,
-    "until": 100.0,
-    "records": 9,
-    "rtol": 1e-6,
-    "seed": 19,
-}
-_GOE_FULL = {"betas": [0.3, 1.0, 4.0], "draws": 200}
 
 claim(
     "clustering/OP-02",
@@ -89,8 +106,8 @@ claim(
     "With QᵀK drawn from the GOE and V = QᵀK/√(d+1), i.i.d. uniform tokens end in one cluster as they do for Q=K=V=I "
     "in d ≥ 3.",
     models=("sa",),
-    quick=_GOE,
-    full=_GOE_FULL,
+    quick=Goe(),
+    full=Goe(betas=(0.3, 1.0, 4.0), draws=200),
     within={"fraction": standard_errors(ERRORS, "standard error over draws of weights and tokens")},
     simulate=simulate_goe,
     predict=predict_goe,
@@ -102,7 +119,13 @@ claim(
 )
 
 
-def simulate_selection(s: Any) -> Evidence:
+class Dominant(Goe):
+    """Weights of the GOE with a dominant eigenvalue."""
+
+    margin: Annotated[float, means("share by which the largest eigenvalue must exceed all others")] = 0.1
+
+
+def simulate_selection(s: Dominant) -> Evidence:
     """Among draws whose top eigenvalue dominates, the share that ends on ± its eigenvector."""
     shares, curves, runs, moving = [], [], [], False
     for beta in s.betas:
@@ -126,7 +149,7 @@ def _dominated(matrix: np.ndarray, margin: float) -> bool:
     return bool(top > (1 + margin) * np.abs(others).max())
 
 
-def predict_selection(s: Any) -> Evidence:
+def predict_selection(s: Dominant) -> Evidence:
     """All of them."""
     line = Curve("all on ±e₁", [s.until * 1e-2, s.until], [1.0, 1.0])
     return Evidence({"share": np.ones(len(s.betas))}, curves=(line,), source="conjecture")
@@ -139,8 +162,8 @@ claim(
     "With V ∝ QᵀK symmetric and a dominant top eigenvalue, λ₁ > |λₖ| for all k, generic tokens end on ±e₁: one "
     "cluster or two antipodal ones.",
     models=("sa",),
-    quick={**_GOE, "margin": 0.1},
-    full={**_GOE_FULL, "until": 300.0},
+    quick=Dominant(),
+    full=Dominant(betas=(0.3, 1.0, 4.0), draws=200, until=300.0),
     within={"share": exactly("every draw with a dominant top eigenvalue")},
     simulate=simulate_selection,
     predict=predict_selection,
@@ -152,7 +175,7 @@ claim(
 # --- OP-03: β ≥ C(d) n²
 
 
-def simulate_frozen(s: Any) -> Evidence:
+def simulate_frozen(s: LargeBeta) -> Evidence:
     """Fraction of clustered pairs at β = C n², from i.i.d. uniform tokens."""
     observed = p_clustered.at(delta=s.delta)
     run = ensemble(
@@ -168,7 +191,7 @@ def simulate_frozen(s: Any) -> Evidence:
     return Evidence({"fraction": mean[-1]}, {"fraction": error[-1]}, curves=(curve,), runs=(run,))
 
 
-def _lonely_pairs(s: Any) -> np.ndarray:
+def _lonely_pairs(s: LargeBeta) -> np.ndarray:
     """P(u_12 ≤ δ) if every pair were alone: those whose start g0 reaches 1-δ in time by the closed form at n = 2."""
     starts = np.linspace(-0.999, 1 - s.delta, 2000)
     arrivals = time_to_deficit(s.delta, 2, s.factor * s.n**2, "sa", starts)
@@ -176,7 +199,7 @@ def _lonely_pairs(s: Any) -> np.ndarray:
     return betainc((s.d - 1) / 2, (s.d - 1) / 2, (1 - latest) / 2)
 
 
-def predict_frozen(s: Any) -> Evidence:
+def predict_frozen(s: LargeBeta) -> Evidence:
     """One, if the run outlasts the escape of an antipodal pair, e^{2β}/2; else the run cannot tell."""
     escape = float(np.log(1 / s.delta) / antipodal_escape_rate(s.factor * s.n**2))
     told = s.until > s.patience * escape
@@ -193,18 +216,8 @@ claim(
     "one cluster for β ≥ C(d)n² (times exponential in β)",
     "For β ≥ C(d)·n² tokens of SA converge to one point from almost every start.",
     models=("sa",),
-    quick={
-        "n": 4,
-        "d": 3,
-        "factor": 1.0,
-        "delta": 1e-3,
-        "runs": 128,
-        "until": 1000.0,
-        "records": 25,
-        "patience": 3.0,
-        "seed": 20,
-    },
-    full={"runs": 1024, "until": 10000.0},
+    quick=LargeBeta(),
+    full=LargeBeta(runs=1024, until=10000.0),
     within={"fraction": standard_errors(ERRORS, "standard error over runs")},
     simulate=simulate_frozen,
     predict=predict_frozen,

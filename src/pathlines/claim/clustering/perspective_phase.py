@@ -8,7 +8,7 @@ plateau of several clusters first, long compared with the times shown.
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -18,15 +18,17 @@ from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import p_clustered
 
-_TO_20 = [5.0, 7.0, 10.0, 15.0, 20.0]
-_TO_30 = [5.0, 7.0, 10.0, 15.0, 20.0, 30.0]
+_TO_20 = (5.0, 7.0, 10.0, 15.0, 20.0)
+_TO_30 = (*_TO_20, 30.0)
 
-REFERENCE: dict[tuple[int, float], tuple[list[float], list[float], list[float]]] = {
+REFERENCE: dict[tuple[int, float], tuple[tuple[float, ...], list[float], list[float]]] = {
     (3, 1.0): (_TO_20, [0.114, 0.682, 0.981, 0.9992, 1.0], [0.005, 0.012, 0.004, 0.001, 0.0005]),
     (2, 1.0): (_TO_30, [0.138, 0.448, 0.847, 0.968, 0.9905, 0.9986], [0.003, 0.007, 0.007, 0.004, 0.002, 0.001]),
     (2, 4.0): (_TO_30, [0.238, 0.379, 0.451, 0.486, 0.503, 0.525], [0.003] * 6),
@@ -44,7 +46,21 @@ def uniform_law(d: int, n: int) -> Any:
     return partial(Sphere(d).uniform, n=n)
 
 
-def simulate_fraction(s: Any) -> Evidence:
+class Phase(Setting):
+    """Clustered pairs over time."""
+
+    pairs: Annotated[tuple[tuple[of.Count, of.NonNegative], ...], means("cases", "d, β")] = ((3, 1.0),)
+    times: of.Times = _TO_30
+    n: of.Tokens = 32
+    delta: of.Nearness = 0.001
+    runs: of.Runs = 256
+    seed: of.Seed = 18
+    rtol: of.Rtol = 1e-6
+    check_runs: of.CheckRuns = 64
+    step: Annotated[of.Positive, means("step of the second opinion", unit="depth-time")] = 0.2
+
+
+def simulate_fraction(s: Phase) -> Evidence:
     """An ensemble for each (d, β)."""
     observed = p_clustered.at(delta=s.delta)
     means, same, errors, curves, runs = [], [], [], [], []
@@ -70,7 +86,7 @@ def simulate_fraction(s: Any) -> Evidence:
     return Evidence(values, spread, curves=tuple(curves), runs=tuple(runs))
 
 
-def _expected(d: int, beta: float, s: Any) -> tuple[np.ndarray, np.ndarray, str]:
+def _expected(d: int, beta: float, s: Phase) -> tuple[np.ndarray, np.ndarray, str]:
     """Reference fractions where there are some; else a Monte Carlo of our own in NumPy, with other samples."""
     if (d, beta) in REFERENCE:
         times, values, errors = REFERENCE[d, beta]
@@ -83,7 +99,7 @@ def _expected(d: int, beta: float, s: Any) -> tuple[np.ndarray, np.ndarray, str]
     return *mean_and_error(fractions, unit=2 / s.n), "NumPy Monte Carlo"
 
 
-def predict_fraction(s: Any) -> Evidence:
+def predict_fraction(s: Phase) -> Evidence:
     """The same fractions by somebody else, and those of the first starts by NumPy."""
     found = [_expected(d, beta, s) for d, beta in s.pairs]
     curves = tuple(
@@ -95,14 +111,13 @@ def predict_fraction(s: Any) -> Evidence:
     return Evidence({"fraction": values, "same_starts": same}, {"fraction": errors}, curves=curves, source=source)
 
 
-def _same_starts(d: int, beta: float, s: Any) -> np.ndarray:
+def _same_starts(d: int, beta: float, s: Phase) -> np.ndarray:
     """Mean fractions of the first ``check_runs`` starts of the ensemble, solved by NumPy: no sampling error."""
     keys = [jax.random.fold_in(jax.random.key(s.seed), r) for r in range(min(s.check_runs, s.runs))]
     starts = np.stack([np.asarray(uniform_law(d, s.n)(key)) for key in keys])
     return direct.clustered_fraction(starts, beta, s.times, s.delta, s.step).mean(axis=0)
 
 
-_COMMON = {"n": 32, "delta": 1e-3, "runs": 256, "seed": 18, "rtol": 1e-6, "check_runs": 64, "step": 0.2}
 _fraction_claim = partial(
     claim,
     models=("sa",),
@@ -127,8 +142,8 @@ _fraction_claim(
     "one cluster for d ≥ 3",
     "For d ≥ 3 and every β, i.i.d. uniform tokens of SA end in one cluster almost surely: at n=32, d=3, β=1 the "
     "fraction of clustered pairs rises to one as tabulated.",
-    quick={"pairs": [[3, 1.0]], "times": _TO_20, **_COMMON},
-    full={"runs": 512},
+    quick=Phase(times=_TO_20),
+    full=Phase(times=_TO_20, runs=512),
 )
 
 _fraction_claim(
@@ -137,8 +152,8 @@ _fraction_claim(
     "one cluster for d = 2, β ≤ 1",
     "On the circle and for β ≤ 1, i.i.d. uniform tokens of SA end in one cluster almost surely, later than on the "
     "sphere: the fraction of clustered pairs at n=32, β=1 is as tabulated.",
-    quick={"pairs": [[2, 1.0]], "times": _TO_30, **_COMMON},
-    full={"runs": 1024},
+    quick=Phase(pairs=((2, 1.0),)),
+    full=Phase(pairs=((2, 1.0),), runs=1024),
 )
 
 _fraction_claim(
@@ -147,7 +162,7 @@ _fraction_claim(
     "metastable plateaus at larger β",
     "At larger β and low dimension the fraction of clustered pairs stays for long times on a plateau well below one: "
     "several clusters that merge only on times exponentially long in β.",
-    quick={"pairs": [[2, 4.0], [2, 9.0]], "times": _TO_30, **_COMMON},
-    full={"pairs": [[2, 4.0], [2, 9.0], [8, 4.0], [8, 9.0], [3, 4.0]], "runs": 1024},
+    quick=Phase(pairs=((2, 4.0), (2, 9.0))),
+    full=Phase(pairs=((2, 4.0), (2, 9.0), (8, 4.0), (8, 9.0), (3, 4.0)), runs=1024),
     blind={"fraction": "the reference values are means of 1024 runs themselves; same_starts notices half a percent"},
 )

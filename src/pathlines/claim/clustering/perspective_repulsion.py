@@ -8,7 +8,7 @@ pair and the regular simplex.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,14 +16,40 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, at_least, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.model import MODELS
 from pathlines.observable.energy import energy
 from pathlines.observable.pairs import overlaps
 
 
-def _repel(kind: str, n: int, d: int, s: Any) -> Run:
+class Repulsion(Setting):
+    """Repelling tokens."""
+
+    kinds: of.Kinds = ("sa", "usa")
+    sizes: of.Clouds = ((4, 3),)
+    beta: of.Beta = 1.0
+    seed: of.Seed = 15
+    until: of.Until = 400.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-10
+
+
+class Sharp(Setting):
+    """Repelling tokens, whose overlaps are counted."""
+
+    sizes: of.Clouds = ((4, 3),)
+    beta: of.Beta = 1.0
+    seed: of.Seed = 15
+    until: of.Until = 400.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-10
+    gap: Annotated[of.Positive, means("overlaps this near are one")] = 0.001
+
+
+def _repel(kind: str, n: int, d: int, s: Repulsion | Sharp) -> Run:
     """V = -I from i.i.d. uniform tokens; geometric times, since the end is approached slowly."""
     times = np.concatenate([[0.0], np.geomspace(s.until * 1e-3, s.until, s.records - 1)])
     tokens = Sphere(d).uniform(jax.random.key(s.seed), n)
@@ -40,7 +66,7 @@ def _pair_values(run: Run) -> np.ndarray:
 # --- CL-27: where repulsion ends
 
 
-def simulate_spread(s: Any) -> Evidence:
+def simulate_spread(s: Repulsion) -> Evidence:
     """All overlaps at the last time, for each kind and size."""
     ends, curves, runs = [], [], []
     for kind, (n, d) in product(s.kinds, s.sizes):
@@ -77,7 +103,7 @@ def _optimal_overlaps(n: int, d: int) -> np.ndarray | None:
     return None
 
 
-def predict_spread(s: Any) -> Evidence:
+def predict_spread(s: Repulsion) -> Evidence:
     """Simplex or cross-polytope."""
     known = [_optimal_overlaps(n, d) for _, (n, d) in product(s.kinds, s.sizes)]
     ends = None if any(k is None for k in known) else np.concatenate([k for k in known if k is not None])
@@ -93,16 +119,8 @@ claim(
     "With V=−I, n ≤ d+1 tokens spread into the regular simplex (all overlaps −1/(n−1)) and 2d tokens into the "
     "cross-polytope (overlaps −1 and 0), for SA and USA alike.",
     models=("sa", "usa"),
-    quick={
-        "kinds": ["sa", "usa"],
-        "sizes": [[4, 3]],
-        "beta": 1.0,
-        "seed": 15,
-        "until": 400.0,
-        "records": 41,
-        "rtol": 1e-10,
-    },
-    full={"sizes": [[4, 3], [5, 4], [6, 3]]},
+    quick=Repulsion(),
+    full=Repulsion(sizes=((4, 3), (5, 4), (6, 3))),
     within={
         "overlaps": absolute(
             REST, "a hundred times the solver tolerance; inconclusive while overlaps still move by a tenth of it"
@@ -122,7 +140,7 @@ def _distinct(values: np.ndarray, gap: float) -> int:
     return 1 + int(np.sum(np.diff(np.sort(values)) > gap))
 
 
-def simulate_minimiser(s: Any) -> Evidence:
+def simulate_minimiser(s: Sharp) -> Evidence:
     """Distinct overlaps and energy of what the repulsive flow converges to."""
     runs = [_repel("usa", n, d, s) for n, d in s.sizes]
     pairs = [_pair_values(run) for run in runs]
@@ -149,7 +167,7 @@ def _least_energy(n: int, d: int, beta: float) -> float | None:
     return float((np.exp(beta) + (n - 1) * np.exp(-beta / (n - 1))) / (2 * beta * n))
 
 
-def _predict_minimiser(s: Any, least: int) -> Evidence:
+def _predict_minimiser(s: Sharp, least: int) -> Evidence:
     lowest = [_least_energy(n, d, s.beta) for n, d in s.sizes]
     values = {
         "distinct_overlaps": np.full(len(s.sizes), float(least)),
@@ -160,49 +178,38 @@ def _predict_minimiser(s: Any, least: int) -> Evidence:
     return Evidence(values, curves=tuple(curves))
 
 
-def predict_printed_dichotomy(s: Any) -> Evidence:
+def predict_printed_dichotomy(s: Sharp) -> Evidence:
     """m > 1."""
     return _predict_minimiser(s, 2)
 
 
-def predict_dichotomy(s: Any) -> Evidence:
+def predict_dichotomy(s: Sharp) -> Evidence:
     """m ≥ 1."""
     return _predict_minimiser(s, 1)
 
 
-_MINIMISERS = {"sizes": [[4, 3]], "beta": 1.0, "seed": 15, "until": 400.0, "records": 41, "rtol": 1e-10, "gap": 1e-3}
-_MINIMISERS_FULL = {"sizes": [[2, 3], [4, 3], [5, 4]]}
 _LEAST = relative(1e-12, "energy is quadratic in the distance left")
 _ENERGY_AXES = Axes("depth-time t", "E_β", x_scale="log")
 
-claim(
-    "clustering/ER-02",
-    PERSPECTIVE,
-    "Cohn–Kumar theorem as printed (m > 1)",
-    "Sharp configurations, the minimisers of the repulsive energy for every β, have m > 1 distinct inner products.",
-    models=("usa",),
-    quick=_MINIMISERS,
-    full=_MINIMISERS_FULL,
-    within={"distinct_overlaps": at_least("a count"), "energy": _LEAST},
-    simulate=simulate_minimiser,
-    predict=predict_printed_dichotomy,
-    expected="refuted",
-    corrected_by="clustering/ER-02b",
-    axes=_ENERGY_AXES,
-    note="The antipodal pair and the regular simplex minimise E_β (convexity) and have m = 1.",
-)
-
-claim(
+ER_02B = claim(
     "clustering/ER-02b",
     PERSPECTIVE,
     "Cohn–Kumar theorem with m ≥ 1",
     "Sharp configurations have m ≥ 1 distinct inner products: for n ≤ d+1 the repulsive flow reaches the simplex, m "
     "= 1, whose energy (e^β+(n−1)e^{−β/(n−1)})/(2βn) is the minimum.",
     models=("usa",),
-    quick=_MINIMISERS,
-    full=_MINIMISERS_FULL,
+    quick=Sharp(),
+    full=Sharp(sizes=((2, 3), (4, 3), (5, 4))),
     within={"distinct_overlaps": at_least("a count"), "energy": _LEAST},
     simulate=simulate_minimiser,
     predict=predict_dichotomy,
     axes=_ENERGY_AXES,
+)
+
+ER_02B.printed_as(
+    "clustering/ER-02",
+    "Cohn–Kumar theorem as printed (m > 1)",
+    "Sharp configurations, the minimisers of the repulsive energy for every β, have m > 1 distinct inner products.",
+    predict=predict_printed_dichotomy,
+    note="The antipodal pair and the regular simplex minimise E_β (convexity) and have m = 1.",
 )

@@ -7,7 +7,7 @@ velocities of SA and USA at one configuration X, both seen as vectors of R^{nd},
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.tolerance import absolute, exactly, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
 from pathlines.limit.equiangular import phase_curve
@@ -42,11 +44,22 @@ PARTING = Observable("parting", "angle between the SA and USA velocities", "∠(
 RECORD = (u_max, PARTING)
 
 
-def _times(s: Any) -> np.ndarray:
+class Orbit(Setting):
+    """One orbit of SA."""
+
+    n: of.Tokens = 8
+    d: of.Dimension = 8
+    beta: of.Beta = 4.0
+    seed: of.Seed = 3
+    until: of.Until = 3.0
+    records: of.Records = 31
+
+
+def _times(s: Orbit) -> np.ndarray:
     return np.linspace(0.0, s.until, s.records)
 
 
-def _along_orbit(s: Any) -> Run:
+def _along_orbit(s: Orbit) -> Run:
     """SA from i.i.d. uniform tokens, with the angle to the USA velocity recorded."""
     tokens = Sphere(s.d).uniform(jax.random.key(s.seed), s.n)
     return flow(
@@ -54,19 +67,17 @@ def _along_orbit(s: Any) -> Run:
     )
 
 
-def simulate_time_change(s: Any) -> Evidence:
+def simulate_time_change(s: Orbit) -> Evidence:
     """The largest angle along one orbit of SA."""
     run = _along_orbit(s)
     angle = run["parting"].values
     return Evidence({"largest_angle": angle.max()}, curves=(Curve("measured", run.time, angle),), runs=(run,))
 
 
-def predict_time_change(s: Any) -> Evidence:
+def predict_time_change(s: Orbit) -> Evidence:
     """Parallel velocities."""
     return Evidence({"largest_angle": 0.0}, curves=(Curve("time change", _times(s), np.zeros(s.records)),))
 
-
-_ORBIT = {"n": 8, "d": 8, "beta": 4.0, "seed": 3, "until": 3.0, "records": 31}
 
 claim(
     "clustering/ER-09",
@@ -74,7 +85,7 @@ claim(
     "USA as surrogate of SA, read as a time change",
     "From the same start, USA runs through the same configurations as SA, only with another clock.",
     models=("sa", "usa"),
-    quick=_ORBIT,
+    quick=Orbit(),
     within={"largest_angle": absolute(1e-6, "arccos of a cosine rounded to 1e-16, and solver tolerance 1e-11")},
     simulate=simulate_time_change,
     predict=predict_time_change,
@@ -86,7 +97,16 @@ claim(
 )
 
 
-def _phase_time(kind: str, beta: float, s: Any) -> tuple[float, Run]:
+class PhaseTimes(Orbit):
+    """One orbit of SA, and clustering times over β."""
+
+    tokens: Annotated[of.Count, means("tokens of the equiangular starts", "n")] = 8
+    betas: of.Betas = (1.0, 4.0, 6.0)
+    delta: of.Nearness = 0.001
+    zooms: Annotated[of.Whole, means("times that the bracket of a clustering time is narrowed")] = 4
+
+
+def _phase_time(kind: str, beta: float, s: PhaseTimes) -> tuple[float, Run]:
     """Time at which the common deficit of an equiangular start reaches δ: bracket, then zoom in on the crossing."""
     model, start = MODELS[kind].build(beta), Sphere(s.tokens).simplex(s.tokens, 0.0)
     low, high, zooms = 0.0, 0.25, 0
@@ -103,7 +123,7 @@ def _phase_time(kind: str, beta: float, s: Any) -> tuple[float, Run]:
             return (low + high) / 2, run
 
 
-def simulate_separation(s: Any) -> Evidence:
+def simulate_separation(s: PhaseTimes) -> Evidence:
     """Angles along a generic orbit; phase times of equiangular particles for a few β."""
     along = _along_orbit(s)
     found = {kind: [_phase_time(kind, beta, s) for beta in sorted(s.betas)] for kind in ("sa", "usa")}
@@ -129,7 +149,7 @@ BRACKET = 1e-5
 """Relative width of the last bracket around a phase time."""
 
 
-def predict_separation(s: Any) -> Evidence:
+def predict_separation(s: PhaseTimes) -> Evidence:
     """The angle along SciPy's orbit, and the closed form Γ."""
     start = np.asarray(Sphere(s.d).uniform(jax.random.key(s.seed), s.n))
     orbit = direct.trajectory(partial(direct.velocity, beta=s.beta), start, _times(s), 1e-11)
@@ -155,8 +175,8 @@ claim(
     "Along a generic orbit of SA the velocities of SA and USA at the same configuration are not parallel, and from "
     "equiangular starts the time to overlap 1−δ grows with β for SA and falls with β for USA, as given by Γ.",
     models=("sa", "usa"),
-    quick={**_ORBIT, "tokens": 8, "betas": [1.0, 4.0, 6.0], "delta": 1e-3, "zooms": 4},
-    full={"tokens": 32, "betas": [0.5, 1.0, 2.0, 4.0, 6.0, 9.0], "zooms": 5},
+    quick=PhaseTimes(),
+    full=PhaseTimes(tokens=32, betas=(0.5, 1.0, 2.0, 4.0, 6.0, 9.0), zooms=5),
     within={
         "angle": absolute(1e-8, "two solvers at tolerance 1e-11, over the angle itself"),
         "sa_time": relative(BRACKET, "width of the last bracket: 31⁻⁴ of the first"),

@@ -7,7 +7,7 @@ does not move at all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,9 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
 from pathlines.limit.clusters import antipodal_escape_rate
@@ -33,7 +35,20 @@ def _asymmetry(snapshot: Snapshot) -> jax.Array:
 ASYMMETRY = Observable("asymmetry", "distance from antipodal symmetry", "max|xᵢ+xᵢ₊ₘ|", _asymmetry, needs_tokens=True)
 
 
-def _symmetric_run(s: Any) -> Run:
+class Antipodal(Setting):
+    """Pairs ±y."""
+
+    pairs: Annotated[of.Count, means("pairs of opposite tokens")] = 10
+    d: of.Dimension = 3
+    beta: of.Beta = 3.0
+    kind: of.Kind = "sa"
+    seed: of.Seed = 13
+    until: of.Until = 4.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-12
+
+
+def _symmetric_run(s: Antipodal) -> Run:
     half = Sphere(s.d).uniform(jax.random.key(s.seed), s.pairs)
     times = np.linspace(0.0, s.until, s.records)
     record = (ASYMMETRY, cluster_count)
@@ -43,7 +58,7 @@ def _symmetric_run(s: Any) -> Run:
     )
 
 
-def simulate_symmetry(s: Any) -> Evidence:
+def simulate_symmetry(s: Antipodal) -> Evidence:
     """How far ± pairs are from being antipodal."""
     run = _symmetric_run(s)
     gap = run["asymmetry"].values
@@ -51,14 +66,12 @@ def simulate_symmetry(s: Any) -> Evidence:
     return Evidence({"asymmetry": gap.max()}, curves=(curve,), runs=(run,))
 
 
-def predict_symmetry(s: Any) -> Evidence:
+def predict_symmetry(s: Antipodal) -> Evidence:
     """Zero; rounding grows at most at the escape rate of an antipodal pair, e^{2t/(1+e^{2β})} for SA."""
     times = np.linspace(0.0, s.until, s.records)
     growth = 1e-16 * np.exp(antipodal_escape_rate(s.beta) * times)
     return Evidence({"asymmetry": 0.0}, curves=(Curve("rounding × escape of a pair", times, growth),))
 
-
-_SYMMETRIC = {"pairs": 10, "d": 3, "beta": 3.0, "kind": "sa", "seed": 13, "until": 4.0, "records": 41, "rtol": 1e-12}
 
 claim(
     "clustering/CL-44",
@@ -66,7 +79,7 @@ claim(
     "antipodal symmetry is preserved",
     "A start {±yᵢ} keeps the form {±xᵢ(t)} under SA and USA.",
     models=("sa", "usa"),
-    quick=_SYMMETRIC,
+    quick=Antipodal(),
     within={"asymmetry": absolute(1e-13, "rounding, grown by the instability of the symmetric set")},
     simulate=simulate_symmetry,
     predict=predict_symmetry,
@@ -74,7 +87,7 @@ claim(
 )
 
 
-def simulate_every_start(s: Any) -> Evidence:
+def simulate_every_start(s: Antipodal) -> Evidence:
     """Clusters at the end of a run from a symmetric start."""
     run = _symmetric_run(s)
     counts = run["cluster_count"].values
@@ -87,7 +100,7 @@ def simulate_every_start(s: Any) -> Evidence:
     )
 
 
-def predict_every_start(s: Any) -> Evidence:
+def predict_every_start(s: Antipodal) -> Evidence:
     """One point."""
     return Evidence({"clusters": 1.0}, curves=(Curve("one point", [0.0, s.until], [1.0, 1.0]),))
 
@@ -98,7 +111,7 @@ claim(
     'convergence to one point, without "almost every"',
     "From every initial configuration, tokens of SA and USA converge to one point.",
     models=("sa", "usa"),
-    quick={**_SYMMETRIC, "beta": 1.0, "until": 40.0},
+    quick=Antipodal(beta=1.0, until=40.0),
     within={"clusters": exactly("a symmetric start can end in two antipodal clusters at best")},
     simulate=simulate_every_start,
     predict=predict_every_start,

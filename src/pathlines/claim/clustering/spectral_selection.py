@@ -6,7 +6,7 @@ Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085.
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -19,7 +19,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, at_least, exactly, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import SPECTRAL_SELECTION
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble
 from pathlines.integrate.observe import positions
 from pathlines.limit.symmetric import attractors, bipolar_threshold, pure_state_growth
@@ -48,7 +50,20 @@ def _positive_law(n: int, d: int, leading: int) -> Any:
     return partial(_positive_start, n=n, d=d, leading=leading)
 
 
-def simulate_homogeneous(s: Any) -> Evidence:
+class Homogeneous(Setting):
+    """Tokens on one side of the leading eigenvector."""
+
+    eigenvalues: of.Eigenvalues = (3.0, 1.0, -2.0)
+    beta: of.Beta = 1.0
+    n: of.Tokens = 10
+    runs: of.Runs = 30
+    until: of.Until = 15.0
+    records: of.Records = 121
+    seed: of.Seed = 0
+    rtol: of.Rtol = 1e-10
+
+
+def simulate_homogeneous(s: Homogeneous) -> Evidence:
     """Mass on each eigenvector at the end of every run."""
     leading, d = int(np.argmax(s.eigenvalues)), len(s.eigenvalues)
     run = ensemble(
@@ -97,13 +112,25 @@ def selection_rate(eigenvalues: Any) -> float:
     return float(2 * min(values[-1], *(values[-1] - values[:-1])))
 
 
-def _longer(s: Any, deficit: float, rate: float) -> str:
+class TwoTokens(Setting):
+    """Two tokens under negative eigenvalues."""
+
+    eigenvalues: of.Eigenvalues = (-0.5, -1.0, -3.0)
+    beta: of.Beta = 1.0
+    runs: of.Runs = 50
+    until: of.Until = 60.0
+    records: of.Records = 241
+    seed: of.Seed = 0
+    rtol: of.Rtol = 1e-10
+
+
+def _longer(s: Homogeneous | TwoTokens, deficit: float, rate: float) -> str:
     """Advice on time from what is left and the late rate, at least twice the time."""
     needed = s.until + np.log(deficit / SELECTED) / max(rate, 1e-12)
     return f"until={max(2 * s.until, needed):.3g} or more"
 
 
-def predict_homogeneous(s: Any) -> Evidence:
+def predict_homogeneous(s: Homogeneous) -> Evidence:
     """Every token at +e_1, when λ_1 > |λ_k| for all others; nothing is known otherwise."""
     values = np.sort(np.asarray(s.eigenvalues, float))
     known = values[-1] > np.max(np.abs(values[:-1]), initial=0.0)
@@ -119,17 +146,8 @@ claim(
     "If λ₁ > |λₖ| for all k ≠ 1 and every token starts with ⟨xᵢ,e₁⟩ > 0, all tokens converge to e₁, Σ|xᵢ−e₁|² at the "
     "rate 2·min(λ₁, λ₁−λ₂) (derived).",
     models=("sa",),
-    quick={
-        "eigenvalues": [3.0, 1.0, -2.0],
-        "beta": 1.0,
-        "n": 10,
-        "runs": 30,
-        "until": 15.0,
-        "records": 121,
-        "seed": 0,
-        "rtol": 1e-10,
-    },
-    full={"runs": 1000, "records": 121},
+    quick=Homogeneous(),
+    full=Homogeneous(runs=1000),
     within={
         "leading_coordinate": at_least("worst token of all runs", slack=SELECTED),
         "late_rate": relative(0.02, "the next exponent: ten times what the rate still changes by between records"),
@@ -148,7 +166,7 @@ def _uniform_law(n: int, d: int) -> Any:
     return partial(Sphere(d).uniform, n=n)
 
 
-def simulate_polarisation(s: Any) -> Evidence:
+def simulate_polarisation(s: TwoTokens) -> Evidence:
     """Final coordinates of both tokens along the most negative eigenvector."""
     d = len(s.eigenvalues)
     run = ensemble(
@@ -178,12 +196,12 @@ def simulate_polarisation(s: Any) -> Evidence:
     return Evidence(values, curves=(curve,), runs=(run,), undecided=undecided)
 
 
-def _bipolar_rate(s: Any) -> float:
+def _bipolar_rate(s: TwoTokens) -> float:
     """Rate of the square distance from ±e_d, from the blocks of the linearisation."""
     return -2 * float(pure_state_growth(s.eigenvalues, int(np.argmin(s.eigenvalues)), s.beta, 1, 1))
 
 
-def predict_polarisation(s: Any) -> Evidence:
+def predict_polarisation(s: TwoTokens) -> Evidence:
     """±e_d when that is the only stable pure state of two tokens (so it is for V ≺ 0); nothing is known otherwise."""
     stable = attractors(s.eigenvalues, s.beta, 2)
     low = int(np.argmin(s.eigenvalues))
@@ -200,16 +218,8 @@ claim(
     "Two tokens under V = QᵀK ≺ 0 end, from almost every start, at opposite ends ±e_d of the eigenvector of the most "
     "negative eigenvalue.",
     models=("sa",),
-    quick={
-        "eigenvalues": [-0.5, -1.0, -3.0],
-        "beta": 1.0,
-        "runs": 50,
-        "until": 60.0,
-        "records": 241,
-        "seed": 0,
-        "rtol": 1e-10,
-    },
-    full={"runs": 2000},
+    quick=TwoTokens(),
+    full=TwoTokens(runs=2000),
     within={
         "signs_product": exactly("opposite signs in every run"),
         "alignment": at_least("worst token of all runs", slack=SELECTED),
@@ -245,18 +255,31 @@ def measured_growth(eigenvalues: Any, p: int, beta: float, n_plus: int, n_minus:
     return float(np.linalg.eigvals(np.asarray(matrix)).real.max())
 
 
-def _sweep(threshold: float, s: Any) -> np.ndarray:
+Cases = Annotated[
+    tuple[tuple[float, of.NonNegative, of.Count, of.Count], ...], means("bipolar states", "λ_p, β, n₊, n₋")
+]
+
+
+class Bipolar(Setting):
+    """Tokens at both ends of an eigenvector."""
+
+    cases: Cases = ((1.5, 1.0, 3, 2), (-2.0, 0.8, 2, 3), (2.0, 1.0, 2, 2), (-1.0, 1.0, 2, 2))
+    margin: Annotated[of.Positive, means("distance from the threshold at which signs are read")] = 0.02
+    points: Annotated[of.Count, means("eigenvalues tried around each threshold")] = 11
+
+
+def _sweep(threshold: float, s: Bipolar) -> np.ndarray:
     """Values of λ_k on both sides of a threshold, its edges ∓margin included."""
     return threshold + s.margin * np.linspace(-5.0, 5.0, s.points)
 
 
-def _in_case(function: Any, case: list[Any], other: float) -> float:
+def _in_case(function: Any, case: tuple[Any, ...], other: float) -> float:
     """A growth rate at the split state on the first of the two eigenvalues (λ_p, λ_k)."""
     own, beta, n_plus, n_minus = case
     return float(function([own, other], 0, beta, int(n_plus), int(n_minus)))
 
 
-def simulate_thresholds(s: Any) -> Evidence:
+def simulate_thresholds(s: Bipolar) -> Evidence:
     """The λ_k at which the measured growth changes sign, found by bisection on Jacobians of the engine."""
     roots, signs, curves = [], [], []
     for case in s.cases:
@@ -278,12 +301,12 @@ def _last_root(growth: Any, scale: float) -> float | None:
     return float(optimize.brentq(growth, grid[turn[-1]], grid[turn[-1] + 1], xtol=1e-12)) if len(turn) else None
 
 
-def _label(case: list[Any]) -> str:
+def _label(case: tuple[Any, ...]) -> str:
     own, beta, n_plus, n_minus = case
     return f"λ_p={own:g}, β={beta:g}, {n_plus}+{n_minus}"
 
 
-def predict_thresholds(s: Any) -> Evidence:
+def predict_thresholds(s: Bipolar) -> Evidence:
     """λ_p σ in closed form, stable below and unstable above; growth rates from the 2×2 blocks."""
     thresholds = [bipolar_threshold(own, beta, int(plus), int(minus)) for own, beta, plus, minus in s.cases]
     curves = []
@@ -301,11 +324,7 @@ claim(
     "n₊ tokens at e_p and n₋ at −e_p are linearly stable against eigenvalues λₖ < λ_pσ and unstable beyond, "
     "σ = (c−r)(cr−1)/(r(c²−1)), c = e^{2βλ_p}, r = n₊/n₋ (if 2β|λ_p| > |ln r|, and λₖ > λ_p when λ_p < 0).",
     models=("sa",),
-    quick={
-        "cases": [[1.5, 1.0, 3, 2], [-2.0, 0.8, 2, 3], [2.0, 1.0, 2, 2], [-1.0, 1.0, 2, 2]],
-        "margin": 0.02,
-        "points": 11,
-    },
+    quick=Bipolar(),
     within={
         "threshold": absolute(1e-11, "root of the Jacobian's largest real part, bisected to 1e-12"),
         "signs": exactly("stable at −margin, unstable at +margin"),

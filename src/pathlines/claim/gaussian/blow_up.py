@@ -6,14 +6,16 @@ Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322, for the equa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE, A, factor_of
 from pathlines.claim.tolerance import relative, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.fate import Fate, fates
 from pathlines.integrate.run import Run
@@ -49,7 +51,16 @@ def _trace(run: Run) -> np.ndarray:
 # --- C06: V = I
 
 
-def simulate_identity(s: Any) -> Evidence:
+class IdentityValue(Setting):
+    """A centred cloud under V = I."""
+
+    A: of.QueryKey = A
+    covariance: of.Covariance = COVARIANCE
+    share: of.BlowUpShare = 0.9
+    rtol: of.Rtol = 1e-10
+
+
+def simulate_identity(s: IdentityValue) -> Evidence:
     """T* by the scale-free integrator, Σ half-way by the flow."""
     model = SoftmaxGaussian(np.eye(len(s.A)), s.A)
     (fate,) = fates(model, factor_of(s.covariance), rtol=s.rtol)
@@ -58,7 +69,7 @@ def simulate_identity(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("tr Σ", times, _trace(run)),), runs=(run,))
 
 
-def predict_identity(s: Any) -> Evidence:
+def predict_identity(s: IdentityValue) -> Evidence:
     """1/λ_max(Σ_0^{1/2}(A + Aᵀ)Σ_0^{1/2}), and (Σ_0^{-1} - t(A + Aᵀ))^{-1}."""
     time, _ = identity_value_blow_up(s.A, s.covariance)
     last = s.share * time if np.isfinite(time) else 1.0
@@ -77,7 +88,7 @@ claim(
     "For V = I and any A a centred Gaussian cloud under softmax attention has Σ(t) = (Σ₀⁻¹ − t(A+Aᵀ))⁻¹: it blows up "
     "iff λ_max(A+Aᵀ) > 0, at T* = 1/λ_max(Σ₀^½(A+Aᵀ)Σ₀^½).",
     models=("gaussian-softmax",),
-    quick={"A": A, "covariance": COVARIANCE, "share": 0.9, "rtol": 1e-10},
+    quick=IdentityValue(),
     within={
         "inverse_time": relative(1e-7, "e^-25 of the time is left where the run stops; 1e3 times rtol accumulated"),
         "covariance": standard_errors(
@@ -93,7 +104,17 @@ claim(
 # --- C07: general V
 
 
-def simulate_general(s: Any) -> Evidence:
+class GeneralValue(Setting):
+    """A centred cloud under any V."""
+
+    V: of.ValueMatrix = ((1.0, 0.3), (0.2, -0.5))
+    A: of.QueryKey = ((0.8, -0.2), (0.1, 0.4))
+    covariance: of.Covariance = COVARIANCE
+    share: of.BlowUpShare = 0.95
+    rtol: of.Rtol = 1e-10
+
+
+def simulate_general(s: GeneralValue) -> Evidence:
     """T* and the leading axis at the end."""
     model = SoftmaxGaussian(s.V, s.A)
     (fate,) = fates(model, factor_of(s.covariance), rtol=s.rtol)
@@ -102,7 +123,7 @@ def simulate_general(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("tr Σ", times, _trace(run)),), runs=(run,))
 
 
-def predict_general(s: Any) -> Evidence:
+def predict_general(s: GeneralValue) -> Evidence:
     """T* by SciPy in scale-free covariances, the direction by the rule of the extremal eigenvalue of V.
 
     An extremal eigenvalue that is repeated leaves it to Σ_0 which of its vectors it is: known for V = vI, where Σ
@@ -125,7 +146,7 @@ def predict_general(s: Any) -> Evidence:
     )
 
 
-def _profiles(s: Any) -> list[tuple[float, np.ndarray]]:
+def _profiles(s: GeneralValue) -> list[tuple[float, np.ndarray]]:
     """(v, u) of the possible profiles; none where Σ_0 decides between the vectors of a repeated eigenvalue."""
     value = np.asarray(s.V, float)
     if _is_multiple(value):
@@ -156,13 +177,7 @@ claim(
     "Where softmax attention blows up with a rank-one profile, Σ ~ c uuᵀ/(T*−t) with Vu = vu, v the rightmost "
     "eigenvalue (v > 0, uᵀAu > 0) or the leftmost (v < 0, uᵀAu < 0), c = 1/(2v uᵀAu).",
     models=("gaussian-softmax",),
-    quick={
-        "V": [[1.0, 0.3], [0.2, -0.5]],
-        "A": [[0.8, -0.2], [0.1, 0.4]],
-        "covariance": COVARIANCE,
-        "share": 0.95,
-        "rtol": 1e-10,
-    },
+    quick=GeneralValue(),
     within={
         "inverse_time": relative(1e-6, "two solvers at 1e-10 and 1e-11, magnified by the blow-up"),
         "direction": standard_errors(5.0, "1e-3, or five times the share e^(-25|v-v'|/2|v|) of the next eigenvector"),
@@ -178,11 +193,22 @@ claim(
 # --- C11: l2 with a key matrix that is not injective
 
 
-def _singular(s: Any) -> L2Gaussian:
+class SingularKey(Setting):
+    """Key, query and value that see one coordinate each."""
+
+    kappa: Annotated[float, means("the entry of K", "κ")] = 1.0
+    q: Annotated[float, means("the entry of Q", "q")] = 1.0
+    v: Annotated[float, means("the entry of V", "v")] = 1.0
+    covariance: of.Covariance = ((1.0, 0.5), (0.5, 1.0))
+    share: of.BlowUpShare = 0.99
+    rtol: of.Rtol = 1e-10
+
+
+def _singular(s: SingularKey) -> L2Gaussian:
     return L2Gaussian(np.diag([0.0, s.v]), [[0.0, s.q]], [[s.kappa, 0.0]])
 
 
-def simulate_l2(s: Any) -> Evidence:
+def simulate_l2(s: SingularKey) -> Evidence:
     """T* by the scale-free integrator; Σ at a share of it by the flow."""
     (fate,) = fates(_singular(s), factor_of(s.covariance), rtol=s.rtol)
     run, times = _towards(_singular(s), s.covariance, fate, s.share)
@@ -190,7 +216,7 @@ def simulate_l2(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("tr Σ", times, _trace(run)),), runs=(run,))
 
 
-def predict_l2(s: Any) -> Evidence:
+def predict_l2(s: SingularKey) -> Evidence:
     """(1 + 2κ²Σ_11)/(2vκqΣ_12), and Σ in closed form."""
     time = singular_key_blow_up(s.kappa, s.q, s.v, s.covariance)
     last = s.share * time if np.isfinite(time) else 1.0
@@ -207,14 +233,7 @@ claim(
     "For K = (κ, 0), Q = (0, q), V = diag(0, v) the l2 closure has Σ₁₂ = Σ₁₂(0)/(1−t/T*), Σ₂₂ = Σ₂₂(0)/(1−t/T*)², "
     "T* = (1+2κ²Σ₁₁)/(2vκqΣ₁₂(0)); with an injective K there is no blow-up.",
     models=("gaussian-l2",),
-    quick={
-        "kappa": 1.0,
-        "q": 1.0,
-        "v": 1.0,
-        "covariance": [[1.0, 0.5], [0.5, 1.0]],
-        "share": 0.99,
-        "rtol": 1e-10,
-    },
+    quick=SingularKey(),
     within={
         "inverse_time": relative(1e-6, "rtol accumulated over the run, and e^-20 of the time that is left"),
         "covariance": relative(1e-6, "rtol of the flow magnified by (1 - t/T*)^-2 = 10⁴"),

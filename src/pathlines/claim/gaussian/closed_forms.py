@@ -6,7 +6,7 @@ A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322; so
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,10 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE, MEAN, A, K, V
 from pathlines.claim.tolerance import absolute, at_least, of_largest, relative, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow, layers
 from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2
 from pathlines.limit.gaussian.matrices import covariance, square
@@ -29,7 +31,21 @@ from pathlines.model.gaussian_normalised import L2Gaussian
 # --- C10: l2
 
 
-def simulate_l2(s: Any) -> Evidence:
+class L2(Setting):
+    """l2 attention on the line, and in the plane with Q = cK."""
+
+    v: of.LineValue = 0.7
+    q: Annotated[float, means("query on the line", "Q")] = 0.6
+    k: Annotated[float, means("key on the line", "K")] = 0.9
+    variance: Annotated[of.Positive, means("variance on the line", "σ₀")] = 1.3
+    mean: Annotated[float, means("mean on the line", "α₀")] = 0.4
+    c: Annotated[float, means("Q over K in the plane", "c")] = 0.5
+    K: Annotated[of.Matrix, means("key matrix in the plane", "K")] = K
+    covariance: of.Covariance = COVARIANCE
+    until: of.Until = 2.0
+
+
+def simulate_l2(s: L2) -> Evidence:
     """One dimension with a mean; a matrix with Q = cK, V = vI."""
     times = np.linspace(0, s.until, 21)
     options: dict[str, Any] = {"times": times, "method": "dop853", "rtol": 1e-12, "atol": 1e-14}
@@ -51,7 +67,7 @@ def simulate_l2(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=(one, many))
 
 
-def predict_l2(s: Any) -> Evidence:
+def predict_l2(s: L2) -> Evidence:
     """Wright's omega."""
     grid = np.linspace(0, s.until, 120)
     sigma, alpha = scalar_l2(grid, s.v, s.q, s.k, s.variance, s.mean)
@@ -67,17 +83,7 @@ claim(
     "In one dimension y = 1/(2K²σ) is ω(ln y₀ + y₀ − 2vQt/K) with Wright's ω, and α = α₀e^{−(y−y₀)K/2Q}√(y₀/y); for "
     "V = vI, Q = cK the eigenvalues of (2KᵀK)^{−½}Σ^{−1}(2KᵀK)^{−½} follow the same equation.",
     models=("gaussian-l2",),
-    quick={
-        "v": 0.7,
-        "q": 0.6,
-        "k": 0.9,
-        "variance": 1.3,
-        "mean": 0.4,
-        "c": 0.5,
-        "K": K,
-        "covariance": COVARIANCE,
-        "until": 2.0,
-    },
+    quick=L2(),
     within={
         "variance": relative(1e-10, "rtol 1e-12 of the flow, a hundredfold"),
         "mean": relative(1e-10, "rtol 1e-12 of the flow, a hundredfold"),
@@ -92,13 +98,24 @@ claim(
 # --- C24: Lyapunov law
 
 
-def _matrices(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Lyapunov(Setting):
+    """One cloud, and random ones."""
+
+    V: Annotated[of.Matrix, means("value matrix, symmetric and positive definite", "V")] = ((0.9, 0.4), (0.4, 0.6))
+    A: of.QueryKey = A
+    covariance: of.Covariance = COVARIANCE
+    d: Annotated[of.Count, means("dimension of the random clouds", "d")] = 3
+    draws: Annotated[of.Count, means("random V, A and Σ")] = 8
+    seed: of.Seed = 3
+
+
+def _matrices(s: Lyapunov) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V symmetric positive definite, any A, a factor L, of the seed."""
     G, score, L = np.random.default_rng(s.seed).standard_normal((3, s.draws, s.d, s.d)) / np.sqrt(s.d)
     return G @ np.swapaxes(G, 1, 2) + 0.1 * np.eye(s.d), score, L
 
 
-def _given(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _given(s: Lyapunov) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V, A and L of the setting, as a batch of one."""
     value = covariance("V", s.V)
     if np.linalg.eigvalsh(value)[0] <= 0:
@@ -109,7 +126,7 @@ def _given(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return value[None], square("A", s.A, d)[None], L[None]
 
 
-def simulate_lyapunov(s: Any) -> Evidence:
+def simulate_lyapunov(s: Lyapunov) -> Evidence:
     """2 tr(LᵀV^{-1}L') from the drift of the engine."""
 
     def rate(V: Any, A: Any, L: Any) -> Any:
@@ -122,7 +139,7 @@ def simulate_lyapunov(s: Any) -> Evidence:
     return Evidence({"rate": given[0], "drawn": drawn})
 
 
-def predict_lyapunov(s: Any) -> Evidence:
+def predict_lyapunov(s: Lyapunov) -> Evidence:
     """tr(Σ(A + Aᵀ)Σ)."""
     drawn = [lyapunov_rate(a, L @ L.T) for _, a, L in zip(*_matrices(s), strict=True)]
     return Evidence({"rate": lyapunov_rate(s.A, s.covariance), "drawn": drawn})
@@ -135,15 +152,8 @@ claim(
     "For V symmetric positive definite and any A, d/dt tr(V⁻¹Σ) = tr(Σ(A+Aᵀ)Σ): bounded if A+Aᵀ ≤ 0, blow-up if "
     "A+Aᵀ > 0.",
     models=("gaussian-softmax",),
-    quick={
-        "V": [[0.9, 0.4], [0.4, 0.6]],
-        "A": A,
-        "covariance": COVARIANCE,
-        "d": 3,
-        "draws": 8,
-        "seed": 3,
-    },
-    full={"draws": 64},
+    quick=Lyapunov(),
+    full=Lyapunov(draws=64),
     within={
         "rate": absolute(1e-12, "rounding of products of matrices of order one, and of a solve with V"),
         "drawn": of_largest(1e-12, "the same for random V, A and Σ"),
@@ -156,14 +166,25 @@ claim(
 # --- C28: the layer map
 
 
-def _layers(s: Any, step: float) -> np.ndarray:
+class LayerSteps(Setting):
+    """Residual layers of several steps."""
+
+    V: of.ValueMatrix = V
+    A: of.QueryKey = A
+    mean: of.CloudMean = MEAN
+    covariance: of.Covariance = COVARIANCE
+    until: of.Until = 1.0
+    steps: Annotated[tuple[of.Positive, ...], means("steps of a layer, descending", "η")] = (0.1, 0.05)
+
+
+def _layers(s: LayerSteps, step: float) -> np.ndarray:
     depth = round(s.until / step)
     start = sigma_points(s.mean, s.covariance)
     run = layers(SoftmaxGaussian(s.V, s.A), start, depth=depth, every=depth, step=step, record="covariance")
     return run["covariance"].values[-1]
 
 
-def simulate_layers(s: Any) -> Evidence:
+def simulate_layers(s: LayerSteps) -> Evidence:
     """Error of the stack of layers against the flow, both by the engine, and the smallest eigenvalue."""
     options: dict[str, Any] = {"times": [s.until], "record": "covariance", "method": "dop853", "rtol": 1e-11}
     run = flow(SoftmaxGaussian(s.V, s.A), sigma_points(s.mean, s.covariance), **options)
@@ -175,7 +196,7 @@ def simulate_layers(s: Any) -> Evidence:
     return Evidence({"ratio": ratios, "errors": errors, "lowest": lowest}, curves=curves, runs=(run,))
 
 
-def predict_layers(s: Any) -> Evidence:
+def predict_layers(s: LayerSteps) -> Evidence:
     """First order; the errors themselves by NumPy and SciPy."""
     one, d = head(s.V, s.A), len(s.mean)
     exact = moments("softmax", [one], s.mean, s.covariance, [s.until]).covariance[-1]
@@ -203,8 +224,8 @@ claim(
     "A residual layer of step η maps N(α,Σ) to N(α+η(c+Bα), (I+ηB)Σ(I+ηB)ᵀ): positive semidefinite for every η, with "
     "an error of first order against the flow.",
     models=("gaussian-softmax",),
-    quick={"V": V, "A": A, "mean": MEAN, "covariance": COVARIANCE, "until": 1.0, "steps": [0.1, 0.05]},
-    full={"steps": [0.1, 0.05, 0.025, 0.0125]},
+    quick=LayerSteps(),
+    full=LayerSteps(steps=(0.1, 0.05, 0.025, 0.0125)),
     within={
         "ratio": standard_errors(1.5, "next order of the error: twice what the ratio at half the steps leaves"),
         "errors": relative(1e-6, "two programs, with flows at 1e-11 and 1e-12"),

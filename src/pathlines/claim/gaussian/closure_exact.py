@@ -6,7 +6,7 @@ Gaussian, so that their own attention is its mean field to quadrature accuracy.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.domain.quadrature import gauss_hermite
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.moments import Head, Moments, head, moments
@@ -25,8 +27,31 @@ from pathlines.model.gaussian_closure import Cloud, closure, sigma_points
 from pathlines.model.gaussian_normalised import L2Gaussian
 from pathlines.weights import Fixed
 
+ItsClosures = Annotated[tuple[str, ...], means("attentions whose moment equations are compared")]
+Particles = Annotated[tuple[str, ...], means("attentions whose tokens are compared")]
 
-def _weights(s: Any, case: str) -> tuple[str, Any, Any, Any]:
+
+class Closures(Setting):
+    """One cloud under every attention that keeps Gaussians."""
+
+    A: of.QueryKey = R.A
+    V: of.ValueMatrix = R.V
+    A2: Annotated[of.Matrix, means("query-key matrix of the second head", "A₂")] = R.A2
+    V2: Annotated[of.Matrix, means("value matrix of the second head", "V₂")] = R.V2
+    Q: Annotated[of.Matrix, means("query matrix of l2, Sinkhorn and linear attention", "Q")] = R.Q
+    K: Annotated[of.Matrix, means("key matrix of l2, Sinkhorn and linear attention", "K")] = R.K
+    mean: of.CloudMean = R.MEAN
+    covariance: of.Covariance = R.COVARIANCE
+    eps: of.Epsilon = 0.7
+    until: of.Until = 1.0
+    nodes: of.Nodes = 20
+    drop: of.LeftOut = 1e-22
+    rtol: of.Rtol = 1e-10
+    closures: ItsClosures = ("softmax", "softmax-2", "l2", "sinkhorn", "linear")
+    particles: Particles = ("softmax", "softmax-2", "l2", "sinkhorn", "linear")
+
+
+def _weights(s: Closures, case: str) -> tuple[str, Any, Any, Any]:
     """(kind, V, Q, K) of a case; "softmax-2" has two heads."""
     if case == "l2":
         return "l2", s.V, s.Q, s.K
@@ -36,18 +61,18 @@ def _weights(s: Any, case: str) -> tuple[str, Any, Any, Any]:
     return case, s.V, s.A, np.eye(len(s.V))
 
 
-def _options(s: Any, kind: str) -> dict[str, Any]:
+def _options(s: Closures, kind: str) -> dict[str, Any]:
     return {"eps": s.eps, "prefactor": "1"} if kind == "sinkhorn" else {}
 
 
-def _closure(s: Any, case: str) -> Run:
+def _closure(s: Closures, case: str) -> Run:
     kind, value, query, key = _weights(s, case)
     model = closure(kind, np.asarray(value), np.asarray(query), np.asarray(key), **_options(s, kind))
     start = sigma_points(s.mean, s.covariance)
     return flow(model, start, times=[s.until], record=("cloud_mean", "covariance"), method="dop853", rtol=1e-12)
 
 
-def _particles(s: Any, case: str, fewer: int = 0) -> Run:
+def _particles(s: Closures, case: str, fewer: int = 0) -> Run:
     """Nodes of the law as tokens; tokens of mass zero go before ``fewer`` nodes, so that each case compiles once."""
     kind, value, query, key = _weights(s, case)
     whole, _ = gauss_hermite(s.mean, s.covariance, s.nodes, s.drop)
@@ -65,7 +90,7 @@ def _row(run: Run) -> list[float]:
     return [*run["cloud_mean"].values[-1], *run["covariance"].values[-1].ravel()]
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Closures) -> Evidence:
     """Mean and covariance at the end, of the closures and of the tokens, beside those of two nodes fewer."""
     closures = [_closure(s, case) for case in s.closures]
     particles = [_particles(s, case) for case in s.particles]
@@ -80,14 +105,14 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, uncertainty, curves=curves, runs=(*closures, *particles))
 
 
-def _heads(s: Any, case: str) -> tuple[str, list[Head]]:
+def _heads(s: Closures, case: str) -> tuple[str, list[Head]]:
     kind, value, query, key = _weights(s, case)
     if case == "softmax-2":
         return kind, [head(v, query=q, key=k) for v, q, k in zip(value, query, key, strict=True)]
     return kind, [head(value, query=query, key=key)]
 
 
-def _moments(s: Any, case: str) -> Moments:
+def _moments(s: Closures, case: str) -> Moments:
     kind, heads = _heads(s, case)
     return moments(kind, heads, s.mean, s.covariance, [s.until], eps=s.eps)
 
@@ -96,7 +121,7 @@ def _flat(found: Moments) -> np.ndarray:
     return np.concatenate([found.mean[-1], found.covariance[-1].ravel()])
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Closures) -> Evidence:
     """The equations for α and Σ by SciPy."""
     rows = {case: _flat(_moments(s, case)) for case in {*s.closures, *s.particles}}
     curves = tuple(Curve(f"α, Σ, {c}", np.arange(len(rows[c])), rows[c]) for c in s.particles)
@@ -108,23 +133,6 @@ def predict(s: Any) -> Evidence:
 
 
 _QUADRATURE = standard_errors(1.0, "1e-8, or the quadrature: five times the change from two nodes fewer per dimension")
-_SETTING = {
-    "A": R.A,
-    "V": R.V,
-    "A2": R.A2,
-    "V2": R.V2,
-    "Q": R.Q,
-    "K": R.K,
-    "mean": R.MEAN,
-    "covariance": R.COVARIANCE,
-    "eps": 0.7,
-    "until": 1.0,
-    "nodes": 20,
-    "drop": 1e-22,
-    "rtol": 1e-10,
-    "closures": ["softmax", "softmax-2", "l2", "sinkhorn", "linear"],
-    "particles": ["softmax", "softmax-2", "l2", "sinkhorn", "linear"],
-}
 
 claim(
     "gaussian/C01",
@@ -133,11 +141,11 @@ claim(
     "Under softmax (any heads), l2, Sinkhorn and linear attention a Gaussian cloud stays Gaussian, and its mean and "
     "covariance solve α′ = c + Bα, Σ′ = BΣ + ΣBᵀ with the field Γ(x) = c + Bx of the cloud itself.",
     models=(*(f"gaussian-{k}" for k in ("softmax", "l2", "sinkhorn", "linear", "affine")), "sa", "l2", "sinkhorn"),
-    quick=_SETTING,
-    full={
-        "closures": ["softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"],
-        "particles": ["softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"],
-    },
+    quick=Closures(),
+    full=Closures(
+        closures=("softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"),
+        particles=("softmax", "softmax-2", "l2", "sinkhorn", "linear", "affine"),
+    ),
     within={
         "closures": absolute(1e-9, "factor form against covariance form, solvers at 1e-12"),
         "tokens": _QUADRATURE,
@@ -151,13 +159,24 @@ claim(
 # --- ER-02: a linear term in the covariance equation
 
 
-def simulate_rate(s: Any) -> Evidence:
+class SoftmaxRate(Setting):
+    """One cloud at time zero."""
+
+    A: of.QueryKey = R.A
+    V: of.ValueMatrix = R.V
+    mean: of.CloudMean = R.MEAN
+    covariance: of.Covariance = R.COVARIANCE
+    nodes: of.Nodes = 20
+    drop: of.LeftOut = 1e-22
+
+
+def simulate_rate(s: SoftmaxRate) -> Evidence:
     """dΣ/dt of the tokens of the cloud under softmax attention, beside that of two nodes fewer."""
     rate, coarse = _token_rate(s, s.nodes), _token_rate(s, s.nodes - 2)
     return Evidence({"rate": rate}, {"rate": np.maximum(1e-8, 5 * np.abs(rate - coarse).max())})
 
 
-def _token_rate(s: Any, nodes: int) -> np.ndarray:
+def _token_rate(s: SoftmaxRate, nodes: int) -> np.ndarray:
     """From the velocities of the tokens."""
     tokens, masses = gauss_hermite(s.mean, s.covariance, nodes, s.drop)
     weights = Fixed(np.asarray(s.V), np.asarray(s.A), np.eye(len(s.V)))
@@ -168,46 +187,46 @@ def _token_rate(s: Any, nodes: int) -> np.ndarray:
     return (half + half.T).ravel()
 
 
-def predict_rate(s: Any, linear: bool) -> Evidence:
+def predict_rate(s: SoftmaxRate, linear: bool) -> Evidence:
     """VΣAΣ + (·)ᵀ, with VΣ + ΣVᵀ in front if printed so."""
     V, cov = np.asarray(s.V), np.asarray(s.covariance)
     half = V @ cov @ np.asarray(s.A) @ cov + (V @ cov if linear else 0.0)
     return Evidence({"rate": (half + half.T).ravel()})
 
 
-_RATE = {k: _SETTING[k] for k in ("A", "V", "mean", "covariance", "nodes", "drop")}
-
-claim(
+C01B = claim(
     "gaussian/C01b",
     UNIFIED,
     "the covariance equation of softmax has no linear term",
     "dΣ/dt = VΣAΣ + (VΣAΣ)ᵀ: V alone moves the mean, not the covariance.",
     models=("sa",),
-    quick=_RATE,
+    quick=SoftmaxRate(),
     within={"rate": _QUADRATURE},
     simulate=simulate_rate,
     predict=lambda s: predict_rate(s, False),
 )
 
-claim(
+C01B.printed_as(
     "gaussian/ER-02",
-    UNIFIED,
     "a linear term in the covariance equation",
     "For softmax attention dΣ/dt = VΣ + ΣVᵀ + VΣAΣ + (VΣAΣ)ᵀ, as a summary of the paper prints.",
-    models=("sa",),
-    quick=_RATE,
-    within={"rate": _QUADRATURE},
-    simulate=simulate_rate,
     predict=lambda s: predict_rate(s, True),
-    expected="refuted",
-    corrected_by="gaussian/C01b",
 )
 
 
 # --- ER-03: l2 with A scaled and KᵀK not
 
 
-def simulate_l2(s: Any) -> Evidence:
+class L2Rate(Setting):
+    """One cloud at time zero under l2 attention."""
+
+    V: of.ValueMatrix = R.V
+    Q: Annotated[of.Matrix, means("query matrix", "Q")] = R.Q
+    K: Annotated[of.Matrix, means("key matrix", "K")] = R.K
+    covariance: of.Covariance = R.COVARIANCE
+
+
+def simulate_l2(s: L2Rate) -> Evidence:
     """dΣ/dt of the l2 closure with queries and keys scaled by d^{-1/4} each, so that scores have the usual 1/√d."""
     d = len(s.V)
     model = L2Gaussian(s.V, np.asarray(s.Q) / d**0.25, np.asarray(s.K) / d**0.25)
@@ -216,7 +235,7 @@ def simulate_l2(s: Any) -> Evidence:
     return Evidence({"rate": (half + half.T).ravel()})
 
 
-def predict_l2(s: Any, keys_scaled: bool) -> Evidence:
+def predict_l2(s: L2Rate, keys_scaled: bool) -> Evidence:
     """2VSA Σ/√d + (·)ᵀ, S = (Σ^{-1} + 2KᵀK/√d)^{-1}, or without the 1/√d in S as in the scripts."""
     V, Q, K, cov = (np.asarray(x, float) for x in (s.V, s.Q, s.K, s.covariance))
     root = np.sqrt(len(V))
@@ -225,33 +244,25 @@ def predict_l2(s: Any, keys_scaled: bool) -> Evidence:
     return Evidence({"rate": (half + half.T).ravel()})
 
 
-_L2 = {k: _SETTING[k] for k in ("V", "Q", "K", "covariance")}
 _ROUNDING = absolute(1e-12, "rounding")
 
-claim(
+C10B = claim(
     "gaussian/C10b",
     UNIFIED,
     "l2 closure with the usual 1/√d",
     "With Q and K scaled by d^{−1/4} each, dΣ/dt = 2VSKᵀQΣ/√d + (·)ᵀ with S = (Σ⁻¹ + 2KᵀK/√d)⁻¹: both "
     "matrices are scaled.",
     models=("gaussian-l2",),
-    quick=_L2,
+    quick=L2Rate(),
     within={"rate": _ROUNDING},
     simulate=simulate_l2,
     predict=lambda s: predict_l2(s, True),
 )
 
-claim(
+C10B.printed_as(
     "gaussian/ER-03",
-    UNIFIED,
     "l2 closure of the published scripts",
     "The l2 closure with the usual scaling has A/√d but KᵀK unscaled in S, as the authors' scripts compute.",
-    models=("gaussian-l2",),
-    quick=_L2,
-    within={"rate": _ROUNDING},
-    simulate=simulate_l2,
     predict=lambda s: predict_l2(s, False),
-    expected="refuted",
-    corrected_by="gaussian/C10b",
     note="It is the closure of neither kernel.",
 )

@@ -5,7 +5,7 @@ A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322 (th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,7 +14,9 @@ import numpy as np
 from pathlines.attention import ATTENTIONS
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, at_most
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.gaussian.moments import head
 from pathlines.limit.gaussian.stability import KINDS, law_constant
 from pathlines.model import SelfAttention
@@ -39,7 +41,18 @@ def _field(kind: str, weights: Any, x: np.ndarray, masses: Any = None, **options
 LARGEST = 16
 
 
-def simulate_copies(s: Any) -> Evidence:
+class Fields(Setting):
+    """Tokens that are doubled, permuted and merged."""
+
+    d: of.Dimension = 3
+    beta: of.Beta = 2.0
+    v: Annotated[float, means("value on the line", "v")] = 0.7
+    a: Annotated[float, means("score on the line", "a")] = 0.5
+    point: Annotated[float, means("place of the two opposite tokens on the line", "x")] = 1.3
+    seed: of.Seed = 0
+
+
+def simulate_copies(s: Fields) -> Evidence:
     """Largest relative differences between fields that must agree."""
     rng = np.random.default_rng(s.seed)
     V, Q, K = 0.6 * rng.standard_normal((3, s.d, s.d))
@@ -64,7 +77,7 @@ def simulate_copies(s: Any) -> Evidence:
     return Evidence({"copies": max(worst.values()), "sphere": sphere, "pair": tanh}, curves=curves)
 
 
-def predict_copies(s: Any) -> Evidence:
+def predict_copies(s: Fields) -> Evidence:
     """Zero, and v x tanh(ax²) for two opposite tokens."""
     value = s.v * s.point * np.tanh(s.a * s.point**2)
     return Evidence({"copies": 0.0, "sphere": 0.0, "pair": [value, value]})
@@ -79,7 +92,7 @@ claim(
     "Doubling all tokens, permuting them or merging equal ones into a weight changes no field, of any kind; l2 at β/2 "
     "is softmax at β on the sphere; two opposite tokens on a line feel v x tanh(ax²) under softmax and Sinkhorn.",
     models=("softmax", "l2", "sinkhorn", "sigmoid", "linear", "affine", "unnormalised"),
-    quick={"d": 3, "beta": 2.0, "v": 0.7, "a": 0.5, "point": 1.3, "seed": 0},
+    quick=Fields(),
     within={"copies": _EXACT, "sphere": _EXACT, "pair": _EXACT},
     simulate=simulate_copies,
     predict=predict_copies,
@@ -95,7 +108,20 @@ def _ball(rng: np.random.Generator, count: int, d: int, radius: float) -> np.nda
     return radius * x * (rng.uniform(size=(count, 1)) ** (1 / d)) / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def simulate_stability(s: Any) -> Evidence:
+class Dobrushin(Setting):
+    """Pairs of laws in a ball."""
+
+    d: of.Dimension = 2
+    atoms: Annotated[of.Count, means("tokens of each law")] = 12
+    queries: Annotated[of.Count, means("points at which fields are compared")] = 20
+    pairs: Annotated[of.Count, means("pairs of laws")] = 40
+    radius: Annotated[of.Positive, means("radius of the ball", "R")] = 1.0
+    strength: Annotated[of.NonNegative, means("size of the entries of Q, K and V")] = 0.7
+    spread: Annotated[of.NonNegative, means("largest distance of the laws of a pair")] = 1.0
+    seed: of.Seed = 0
+
+
+def simulate_stability(s: Dobrushin) -> Evidence:
     """Largest |Γ_μ - Γ_ν|/W_1(μ, ν) over random pairs of laws with equally many atoms, at random points of the ball."""
     rng = np.random.default_rng(s.seed)
     V, Q, K = (s.strength * rng.standard_normal((3, s.d, s.d))) / np.sqrt(s.d)
@@ -120,7 +146,7 @@ def simulate_stability(s: Any) -> Evidence:
     return Evidence({"ratio": [max(found[k]) for k in KINDS]}, curves=curves)
 
 
-def predict_stability(s: Any) -> Evidence:
+def predict_stability(s: Dobrushin) -> Evidence:
     """L_μ(R) of each kind."""
     rng = np.random.default_rng(s.seed)
     V, Q, K = (s.strength * rng.standard_normal((3, s.d, s.d))) / np.sqrt(s.d)
@@ -137,17 +163,8 @@ claim(
     "In a ball of radius R, |Γ_μ − Γ_ν| ≤ L_μ(R) W₁(μ, ν): |V|(1 + 2aR²)e^{2aR²} for softmax, and the like for l2, "
     "sigmoid and linear attention.",
     models=("softmax", "l2", "sigmoid", "linear"),
-    quick={
-        "d": 2,
-        "atoms": 12,
-        "queries": 20,
-        "pairs": 40,
-        "radius": 1.0,
-        "strength": 0.7,
-        "spread": 1.0,
-        "seed": 0,
-    },
-    full={"pairs": 300},
+    quick=Dobrushin(),
+    full=Dobrushin(pairs=300),
     within={"ratio": at_most("an upper bound; random pairs reach about a fifth of it")},
     simulate=simulate_stability,
     predict=predict_stability,

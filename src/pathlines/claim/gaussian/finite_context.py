@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import betaln, log_ndtr, ndtri
@@ -21,8 +21,10 @@ from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import legendre, modes, sample_controls
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
 from pathlines.domain.quadrature import Markers, gauss_legendre, trapezoid
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import Coupling, synchronous_coupling
 from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
 from pathlines.limit.gaussian.fluctuation import HALVED, coupling_size, line_distance, response
@@ -34,7 +36,34 @@ from pathlines.weights import Fixed
 Found = tuple[float, float]
 
 
-def _coupled(s: Any, value: Any, score: Any, law: Markers, samples: np.ndarray) -> Coupling:
+class Square(Setting):
+    """Tokens uniform in a square."""
+
+    A: of.QueryKey = R.A
+    V: of.ValueMatrix = R.V
+    scale: of.ScoreFactor = 2.0
+    until: of.Until = 1.0
+    sizes: of.Sizes = (200,)
+    runs: of.Runs = 120
+    nodes: Annotated[of.Count, means("Gauss-Legendre nodes per side")] = 10
+    step: of.TimeStep = 0.2
+    seed: of.Seed = 2
+
+
+class OnTheLine(Setting):
+    """Gaussian tokens on a line."""
+
+    v: of.LineValue = 1.0
+    a: of.LineScore = 0.15
+    variance: Annotated[of.Positive, means("variance of the tokens", "σ")] = 1.0
+    until: of.Until = 1.0
+    sizes: of.Sizes = (200,)
+    runs: of.Runs = 200
+    step: of.TimeStep = 0.2
+    seed: of.Seed = 0
+
+
+def _coupled(s: Square | OnTheLine, value: Any, score: Any, law: Markers, samples: np.ndarray) -> Coupling:
     build = partial(SelfAttention, 1.0, weights=Fixed(np.asarray(value), np.asarray(score)), space="euclidean")
     return synchronous_coupling(build(), build, law, samples, times=[s.until], method="rk4", step=s.step)
 
@@ -49,7 +78,7 @@ def _with_remainder(whole: Found, half: Found) -> Found:
     return whole[0], float(np.hypot(whole[1], (whole[0] - half[0]) / 2))
 
 
-def _last_variance(s: Any) -> float:
+def _last_variance(s: OnTheLine) -> float:
     """σ/(1 - 2vaσT) of the mean field at depth T, which must not have exploded before."""
     left = 1 - 2 * s.v * s.a * s.variance * s.until
     if left <= 0:
@@ -59,20 +88,20 @@ def _last_variance(s: Any) -> float:
     return float(s.variance / left)
 
 
-def _line(s: Any, normals: np.ndarray) -> Coupling:
+def _line(s: OnTheLine, normals: np.ndarray) -> Coupling:
     _last_variance(s)
     law = trapezoid([0.0], [[s.variance]], 0.25)
     return _coupled(s, [[s.v]], [[s.a]], law, np.sqrt(s.variance) * normals)
 
 
-def _normals(s: Any, n: int) -> np.ndarray:
+def _normals(s: OnTheLine, n: int) -> np.ndarray:
     return np.random.default_rng([s.seed, n]).standard_normal((s.runs, positive_integer("sizes", n, 4), 1))
 
 
 # --- C02
 
 
-def _line_row(s: Any, normals: np.ndarray, end: float) -> tuple[dict[str, Found], Coupling]:
+def _line_row(s: OnTheLine, normals: np.ndarray, end: float) -> tuple[dict[str, Found], Coupling]:
     """√(n E C_n²) and √n E W_1 at the end, √(n E W_2²) at the start."""
     n, pair = normals.shape[1], _line(s, normals)
     controls = sample_controls(modes(normals, 4))
@@ -85,7 +114,7 @@ def _line_row(s: Any, normals: np.ndarray, end: float) -> tuple[dict[str, Found]
     }, pair
 
 
-def simulate_line(s: Any) -> Evidence:
+def simulate_line(s: OnTheLine) -> Evidence:
     """The three sizes at each n."""
     rows: dict[str, list[Found]] = {"coupling": [], "w1": [], "w2_start": []}
     runs, end = [], float(np.sqrt(_last_variance(s)))
@@ -113,7 +142,7 @@ def _start_distance(n: int) -> float:
     return float(np.sqrt(n * (2 - 2 * order @ (phi[:-1] - phi[1:]))))
 
 
-def predict_line(s: Any) -> Evidence:
+def predict_line(s: OnTheLine) -> Evidence:
     """Linear response on 161 nodes for n → ∞; order statistics for W_2 at the start, exactly at each n."""
     strength = theta([[s.a]], [[max(_last_variance(s), s.variance)]])
     nodes, masses = gaussian_grid(0.0, np.sqrt(s.variance), 0.1)
@@ -143,17 +172,8 @@ claim(
     "mean-field copy by the linear response to sampling, with a remainder O(1/n) while θ < 1/√6. W₂ of the samples "
     "themselves decays a little slower.",
     models=("sa",),
-    quick={
-        "v": 1.0,
-        "a": 0.15,
-        "variance": 1.0,
-        "until": 1.0,
-        "sizes": [200],
-        "runs": 200,
-        "step": 0.2,
-        "seed": 0,
-    },
-    full={"sizes": [50, 200, 800], "runs": 1200, "step": 0.1},
+    quick=OnTheLine(),
+    full=OnTheLine(sizes=(50, 200, 800), runs=1200, step=0.1),
     within={
         "coupling": standard_errors(5.0, _CHANCE),
         "w1": standard_errors(5.0, _CHANCE),
@@ -168,7 +188,7 @@ claim(
 # --- C03
 
 
-def simulate_slower(s: Any) -> Evidence:
+def simulate_slower(s: OnTheLine) -> Evidence:
     """√n C_n at the sizes, and its growth from the first to the last."""
     found = [root_and_error(*map(float, mean_and_error(_square(_line(s, _normals(s, n)))))) for n in s.sizes]
     values, errors = np.array(found).T
@@ -184,7 +204,7 @@ def simulate_slower(s: Any) -> Evidence:
     )
 
 
-def predict_slower(s: Any) -> Evidence:
+def predict_slower(s: OnTheLine) -> Evidence:
     """More than the 1 of the rate n^{-1/2}; less than if the exponent at the start held at all depths."""
     strength = abs(s.a) * s.variance
     if strength <= CRITICAL:
@@ -201,17 +221,8 @@ claim(
     "above θ = 1/√2 the mean-field error decays more slowly than n^{-1/2}",
     "With θ(0) = aσ₀ > 1/√2 the product √n Cₙ grows with n, by at most n^{(1-p)/2}, MSE ~ n^{-p} at the largest θ.",
     models=("sa",),
-    quick={
-        "v": -1.0,
-        "a": 2.0,
-        "variance": 1.0,
-        "until": 1.0,
-        "sizes": [20, 320],
-        "runs": 160,
-        "step": 0.2,
-        "seed": 1,
-    },
-    full={"sizes": [20, 80, 320, 1280], "runs": 200, "step": 0.1},
+    quick=OnTheLine(v=-1.0, a=2.0, sizes=(20, 320), runs=160, seed=1),
+    full=OnTheLine(v=-1.0, a=2.0, sizes=(20, 80, 320, 1280), step=0.1, seed=1),
     within={
         "growth": at_least("a rate n^{-1/2} would give 1: five standard errors below what is measured, or undecided"),
         "faster_than_slowest": at_most("the smallest exponent of the flow", errors=5.0),
@@ -231,7 +242,7 @@ def _box_row(couple: Callable[[np.ndarray], Coupling], points: np.ndarray, degre
     return root_and_error(*controlled_mean(_square(pair), controls)), pair
 
 
-def simulate_box(s: Any) -> Evidence:
+def simulate_box(s: Square) -> Evidence:
     """√n C_n of uniform tokens in a square, copies in the field of Gauss-Legendre markers."""
     law = gauss_legendre([-1.0, -1.0], [1.0, 1.0], s.nodes)
     found, runs = [], []
@@ -247,7 +258,7 @@ def simulate_box(s: Any) -> Evidence:
     return Evidence({"coupling": values}, {"coupling": errors}, curves=curves, runs=tuple(runs))
 
 
-def predict_box(s: Any) -> Evidence:
+def predict_box(s: Square) -> Evidence:
     """Linear response on Gauss-Legendre nodes."""
     nodes, masses = legendre_nodes(8, 2)
     found = response(s.scale * np.asarray(s.A), s.V, nodes, masses, s.until, steps=10)
@@ -261,18 +272,8 @@ claim(
     "compact supports: the rate is always n^{-1/2}",
     "For tokens uniform in a square √n Cₙ converges to the linear response of the mean field to sampling.",
     models=("sa",),
-    quick={
-        "A": R.A,
-        "V": R.V,
-        "scale": 2.0,
-        "until": 1.0,
-        "sizes": [200],
-        "runs": 120,
-        "nodes": 10,
-        "step": 0.2,
-        "seed": 2,
-    },
-    full={"sizes": [100, 400], "runs": 400, "step": 0.1},
+    quick=Square(),
+    full=Square(sizes=(100, 400), runs=400, step=0.1),
     within={"coupling": standard_errors(5.0, _CHANCE)},
     simulate=simulate_box,
     predict=predict_box,

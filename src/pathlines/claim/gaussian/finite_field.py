@@ -7,7 +7,7 @@ so that only the contexts are random.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +20,10 @@ from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import modes, sample_controls
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain.quadrature import Markers, gauss_hermite, trapezoid
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels import attend
 from pathlines.limit.gaussian.context import entropy_deficit, error_prefactor, rate_exponent
 from pathlines.limit.gaussian.finite_n import field_errors, line_errors
@@ -62,7 +64,20 @@ def _answers(asked: Any, contexts: Any, masses: Any) -> Any:
 # --- C04
 
 
-def simulate_prefactor(s: Any) -> Evidence:
+class FieldError(Setting):
+    """Contexts of several sizes."""
+
+    A: of.QueryKey = R.A
+    V: of.ValueMatrix = R.V
+    covariance: of.Covariance = R.COVARIANCE
+    scale: of.ScoreFactor = 0.8
+    sizes: of.Sizes = (50, 400)
+    runs: of.Runs = 1000
+    order: Annotated[of.Count, means("Gauss-Hermite nodes per dimension for the queries")] = 12
+    seed: of.Seed = 0
+
+
+def simulate_prefactor(s: FieldError) -> Evidence:
     """n · MSE at each n."""
     A, V, cov = s.scale * np.asarray(s.A), np.asarray(s.V), np.asarray(s.covariance)
     queries = gauss_hermite(np.zeros(len(cov)), cov, s.order, 1e-12)
@@ -75,7 +90,7 @@ NEARLY_ALL = 1e12
 """Tokens that count as infinitely many."""
 
 
-def predict_prefactor(s: Any) -> Evidence:
+def predict_prefactor(s: FieldError) -> Evidence:
     """det(I - 2ΣW)^{-1/2}[tr VΣVᵀ + tr VΣA(Σ^{-1} - 2W)^{-1}AᵀΣVᵀ], W = AᵀΣA, and what is missing of it at finite n.
 
     That is the difference between the exact integral at n and at n = 10¹²; infinite from θ = 1/√2 on.
@@ -100,17 +115,8 @@ claim(
     "tr VΣA(Σ⁻¹ − 2W)⁻¹AᵀΣVᵀ], W = AᵀΣA; for larger θ it is infinite. At finite n it is an integral over one Laplace "
     "variable, exactly.",
     models=("sa",),
-    quick={
-        "A": R.A,
-        "V": R.V,
-        "covariance": R.COVARIANCE,
-        "scale": 0.8,
-        "sizes": [50, 400],
-        "runs": 1000,
-        "order": 12,
-        "seed": 0,
-    },
-    full={"sizes": [50, 200, 1000], "runs": 6000, "order": 16},
+    quick=FieldError(),
+    full=FieldError(sizes=(50, 200, 1000), runs=6000, order=16),
     within={"prefactor": standard_errors(5.0, "contexts are independent; the expectation is exact at each n")},
     simulate=simulate_prefactor,
     predict=predict_prefactor,
@@ -123,7 +129,17 @@ claim(
 NAMES = ("weak", "critical", "strong")
 
 
-def simulate_exponent(s: Any) -> Evidence:
+class FieldRate(Setting):
+    """Contexts on a line at several strengths of the scores."""
+
+    strengths: Annotated[tuple[of.Positive, ...], means("strengths of the scores", "θ")] = (0.5, 1.0, 2.0)
+    sizes: of.Sizes = (30, 300, 3000)
+    draws: Annotated[of.Count, means("tokens that are drawn in all, for each size")] = 1_500_000
+    least: Annotated[of.Count, means("least contexts of each size")] = 60
+    seed: of.Seed = 0
+
+
+def simulate_exponent(s: FieldRate) -> Evidence:
     """MSE at each n, and slopes of ln MSE against ln n; unit Gaussian tokens on a line."""
     queries, one, curves = trapezoid([0.0], [[1.0]], 0.1), np.eye(1), []
     if len(s.strengths) != len(NAMES) or len(s.sizes) < 2:
@@ -143,7 +159,7 @@ def simulate_exponent(s: Any) -> Evidence:
     return Evidence(values, errors, curves=tuple(curves))
 
 
-def predict_exponent(s: Any) -> Evidence:
+def predict_exponent(s: FieldRate) -> Evidence:
     """The exact integral at each n, and its slope; as n → ∞ that is 1 up to θ = 1/√2, √(1/θ² + 1/4) - 1/2 beyond."""
     logs = np.log(s.sizes)
     share = (logs - logs.mean()) / np.sum((logs - logs.mean()) ** 2)
@@ -165,8 +181,8 @@ claim(
     "On a line E|Γₙ − Γ|² ~ n^{−p} with p = 1 for θ ≤ 1/√2 and p = √(1/θ² + 1/4) − 1/2 beyond, approached "
     "logarithmically: for n = 10² … 10⁴ the slopes of the exact expectation are 0.97, 0.63 and 0.32 at θ = ½, 1 and 2.",
     models=("sa",),
-    quick={"strengths": [0.5, 1.0, 2.0], "sizes": [30, 300, 3000], "draws": 1_500_000, "least": 60, "seed": 0},
-    full={"sizes": [100, 1000, 10_000], "draws": 8_000_000},
+    quick=FieldRate(),
+    full=FieldRate(sizes=(100, 1000, 10000), draws=8_000_000),
     within={k: _CONTEXTS for name in NAMES for k in (name, f"{name}_size")},
     simulate=simulate_exponent,
     predict=predict_exponent,
@@ -178,7 +194,18 @@ claim(
 # --- C25
 
 
-def simulate_entropy(s: Any) -> Evidence:
+class Entropy(Setting):
+    """Attention of many tokens."""
+
+    A: of.QueryKey = R.A
+    mean: of.CloudMean = R.MEAN
+    covariance: of.Covariance = R.COVARIANCE
+    n: of.Tokens = 500
+    runs: of.Runs = 60
+    seed: of.Seed = 0
+
+
+def simulate_entropy(s: Entropy) -> Evidence:
     """Mean over tokens and runs of ln n - H(P_i)."""
     mean, cov = np.asarray(s.mean), np.asarray(s.covariance)
     model = SelfAttention(1.0, weights=Fixed(np.eye(len(mean)), np.asarray(s.A)), space="euclidean")
@@ -202,7 +229,7 @@ def _deficit(weights: Any) -> Any:
     return jnp.mean(jnp.log(weights.shape[1]) - entropy)
 
 
-def predict_entropy(s: Any) -> Evidence:
+def predict_entropy(s: Entropy) -> Evidence:
     """½[tr AᵀΣAΣ + αᵀAᵀΣAα]."""
     limit = entropy_deficit(s.A, s.mean, s.covariance)
     return Evidence({"deficit": limit}, curves=(Curve("n → ∞", np.arange(s.runs), limit * np.ones(s.runs)),))
@@ -214,8 +241,8 @@ claim(
     "entropy of attention on a Gaussian cloud (derived)",
     "The mean of ln n − H(P_i) tends to ½[tr AᵀΣAΣ + αᵀAᵀΣAα]: how far attention is from uniform, in nats.",
     models=("sa",),
-    quick={"A": R.A, "mean": R.MEAN, "covariance": R.COVARIANCE, "n": 500, "runs": 60, "seed": 0},
-    full={"n": 2000, "runs": 120},
+    quick=Entropy(),
+    full=Entropy(n=2000, runs=120),
     within={"deficit": standard_errors(5.0, "of the runs, and half the change from n/2 to n for the bias O(1/n)")},
     simulate=simulate_entropy,
     predict=predict_entropy,

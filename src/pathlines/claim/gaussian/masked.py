@@ -7,7 +7,7 @@ arXiv:2312.14820. The prefactor of the positional error is derived.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import expm
@@ -18,8 +18,10 @@ from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import modes, prefix_controls
 from pathlines.claim.tolerance import absolute, relative, standard_errors
 from pathlines.domain.quadrature import gauss_hermite
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.coupling import synchronous_coupling
 from pathlines.limit.gaussian.context import CRITICAL, theta
@@ -32,7 +34,24 @@ from pathlines.weights import Fixed
 # --- C13
 
 
-def simulate_positions(s: Any) -> Evidence:
+class Masked(Setting):
+    """Gaussian tokens under the causal mask."""
+
+    A: of.QueryKey = R.A
+    V: of.ValueMatrix = R.V
+    covariance: of.Covariance = R.COVARIANCE
+    scale: of.ScoreFactor = 0.5
+    n: of.Tokens = 200
+    runs: of.Runs = 300
+    until: of.Until = 1.0
+    step: of.TimeStep = 0.1
+    nodes: of.HermiteNodes = 12
+    after: Annotated[of.Count, means("positions before this one are not compared")] = 60
+    again: Annotated[of.Count, means("runs that are computed again in NumPy")] = 4
+    seed: of.Seed = 0
+
+
+def simulate_positions(s: Masked) -> Evidence:
     """x_1 against its start, root mean squares of √i|x_i - x̄_i| by position, and of |x_i - x̄_i| in the first runs.
 
     Beside chance the error counts half of what positions half as far change: the remainder is of order 1/i.
@@ -60,13 +79,13 @@ def simulate_positions(s: Any) -> Evidence:
     return Evidence(values, errors, curves=curves, runs=(pair.run,))
 
 
-def _after(s: Any) -> int:
+def _after(s: Masked) -> int:
     if not 0 < s.after < s.n:
         raise ArgumentError(f"Setting `after` must be between 1 and n - 1 = {s.n - 1}, but is {s.after}.")
     return int(s.after)
 
 
-def predict_positions(s: Any) -> Evidence:
+def predict_positions(s: Masked) -> Evidence:
     """x_1(T) = e^{TV}x_1(0); the masked linear response on Gauss-Hermite nodes; the first runs by another program."""
     score = s.scale * np.asarray(s.A)
     squares = masked_draws(score, s.V, s.covariance, s.n, s.again, s.until, max(10, round(s.until / s.step)), s.seed)
@@ -96,21 +115,8 @@ claim(
     "Under causal softmax token 1 obeys x′ = Vx, and √i (E|xᵢ − x̄ᵢ|²)^½ tends to a constant of linear response while "
     "θ < 1/√2: token i sees i samples, and the errors of those before it on top. The remainder is O(1/i) for θ < 1/√6.",
     models=("sa",),
-    quick={
-        "A": R.A,
-        "V": R.V,
-        "covariance": R.COVARIANCE,
-        "scale": 0.5,
-        "n": 200,
-        "runs": 300,
-        "until": 1.0,
-        "step": 0.1,
-        "nodes": 12,
-        "after": 60,
-        "again": 4,
-        "seed": 0,
-    },
-    full={"n": 400, "runs": 1500, "after": 120},
+    quick=Masked(),
+    full=Masked(n=400, runs=1500, after=120),
     within={
         "first": absolute(1e-12, "Runge-Kutta of order 4: T step⁴|V|⁵/120 of the largest first token, twice", 2.0),
         "size": standard_errors(5.0, "runs are independent; half of what positions half as far change for O(1/i)"),
@@ -125,7 +131,20 @@ claim(
 # --- C14
 
 
-def simulate_mixture(s: Any) -> Evidence:
+ItsBlocks = Annotated[tuple[tuple[float, float, float], ...], means("share, mean and deviation", "m, α, σ")]
+
+
+class Blocks(Setting):
+    """Blocks of positions with laws of their own."""
+
+    v: of.LineValue = -0.8
+    a: of.LineScore = 0.7
+    blocks: ItsBlocks = ((0.5, 0.5, 1.0), (0.5, -0.8, 0.6))
+    until: of.Until = 1.5
+    nodes: of.Nodes = 60
+
+
+def simulate_mixture(s: Blocks) -> Evidence:
     """Mean and variance of both blocks and skewness of the second, from 60 markers each."""
     blocks = [gauss_hermite([mean], [[deviation**2]], s.nodes, 1e-25) for _, mean, deviation in s.blocks]
     tokens = np.concatenate([b.tokens for b in blocks])
@@ -154,7 +173,7 @@ def _row(x: np.ndarray, masses: np.ndarray, place: np.ndarray, count: int) -> li
     return rows
 
 
-def predict_mixture(s: Any) -> Evidence:
+def predict_mixture(s: Blocks) -> Evidence:
     """Block 1 in closed form, α e^{vt}(1 - 2vaσt)^{-1/2} and σ/(1 - 2vaσt); the others by markers in NumPy."""
     found = [list(m[:3]) for m in masked_softmax(s.v, s.a, s.blocks, s.until)]
     _, mean, deviation = s.blocks[0]
@@ -170,7 +189,7 @@ claim(
     "With blocks of positions of different Gaussian laws the first follows the unmasked closure; the second sees a "
     "mixture, and becomes skew.",
     models=("sa",),
-    quick={"v": -0.8, "a": 0.7, "blocks": [[0.5, 0.5, 1.0], [0.5, -0.8, 0.6]], "until": 1.5, "nodes": 60},
+    quick=Blocks(),
     within={"moments": absolute(1e-6, "60 Gauss-Hermite nodes a block")},
     simulate=simulate_mixture,
     predict=predict_mixture,

@@ -8,7 +8,7 @@ some of the draws again by SciPy, so that a class is never the opinion of one pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error, share_and_error
 from pathlines.claim.gaussian.reference_set import softmax_clouds
 from pathlines.claim.tolerance import absolute, exactly, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.fate import Fate, fates
 from pathlines.limit.gaussian.moments import GROUPS, head, scaled_group
 from pathlines.limit.gaussian.orthogonal import no_blow_up_ginibre, no_blow_up_query_key
@@ -67,7 +69,20 @@ def membership(kinds: list[str], groups: Sequence[tuple[str, ...]]) -> np.ndarra
     return np.array([[kind in group for group in groups] for kind in kinds], float)
 
 
-def _again(law: str, d: int, s: Any) -> tuple[np.ndarray, np.ndarray]:
+Rows = Annotated[tuple[tuple[str, of.Count], ...], means("laws of the weights and dimensions", "law, d")]
+
+
+class Fates(Setting):
+    """Random weights, whose clouds are followed to their end."""
+
+    rows: Rows = (("iid", 2),)
+    draws: of.Draws = 8000
+    again: Annotated[of.Count, means("draws that are decided again by SciPy")] = 40
+    seed: of.Seed = 11
+    rtol: of.Rtol = 1e-7
+
+
+def _again(law: str, d: int, s: Fates) -> tuple[np.ndarray, np.ndarray]:
     """The groups of the first ``again`` draws by SciPy, and 1 for clouds that are not clear."""
     pairs = zip(*(m[: s.again] for m in draw(law, d, s.draws, s.seed)), strict=True)
     found = [scaled_group([head(v, a)], np.eye(d)) for v, a in pairs]
@@ -78,7 +93,7 @@ def _again(law: str, d: int, s: Any) -> tuple[np.ndarray, np.ndarray]:
 # --- C20 and T01
 
 
-def simulate_table(s: Any) -> Evidence:
+def simulate_table(s: Fates) -> Evidence:
     """Fractions of all rows, groups of the first draws one by one, and the largest rank of limits in the plane."""
     shares, errors, first, rank = [], [], [], 1
     for law, d in s.rows:
@@ -95,7 +110,7 @@ def simulate_table(s: Any) -> Evidence:
     return Evidence(values, {"fractions": np.ravel(errors)}, curves=curves)
 
 
-def predict_table(s: Any) -> Evidence:
+def predict_table(s: Fates) -> Evidence:
     """Fractions of many other draws, where they were counted; the first draws by SciPy; rank one in the plane."""
     found = [_again(law, d, s) for law, d in s.rows]
     values: dict[str, Any] = {"fractions": None, "again": np.ravel([x for x, _ in found]), "rank": 1.0}
@@ -127,8 +142,8 @@ claim(
     "For d = 2, Q, K, V with independent N(0,1) entries, A = KᵀQ/√2 and Σ₀ = I, a cloud blows up with probability "
     "0.51, converges to rank one with 0.44 and shrinks to zero with 0.05; nothing else happens.",
     models=("gaussian-softmax",),
-    quick={"rows": [["iid", 2]], "draws": 8000, "again": 40, "seed": 11, "rtol": 1e-7},
-    full={"draws": 60_000, "again": 300},
+    quick=Fates(),
+    full=Fates(draws=60000, again=300),
     within=_WITHIN,
     simulate=simulate_table,
     predict=predict_table,
@@ -142,8 +157,8 @@ claim(
     "For d ≥ 3 a third regime, exponential growth, is as common as convergence: with independent Q, K, V about 0.55 "
     "blow up, 0.2–0.35 grow exponentially, the rest converges algebraically.",
     models=("gaussian-softmax",),
-    quick={"rows": [["iid", 3]], "draws": 6000, "again": 40, "seed": 13, "rtol": 1e-6},
-    full={"rows": [[law, d] for law, d in _SEEN], "draws": 20_000, "again": 40},
+    quick=Fates(rows=(("iid", 3),), draws=6000, seed=13, rtol=1e-6),
+    full=Fates(rows=tuple(_SEEN), draws=20_000, seed=13, rtol=1e-6),
     within=_WITHIN,
     simulate=simulate_table,
     predict=predict_table,
@@ -171,7 +186,19 @@ def tilted(d: int, ginibre: bool, count: int, seed: int) -> tuple[np.ndarray, np
     return scores, 0.8 ** (d * d) * np.exp(0.18 * np.sum(G**2, axis=(1, 2)))
 
 
-def simulate_identity(s: Any) -> Evidence:
+Cases = Annotated[tuple[tuple[of.Count, bool], ...], means("dimensions; independent entries of A, or A = KᵀQ", "d")]
+
+
+class NoBlowUp(Setting):
+    """Random query-keys with V = I."""
+
+    cases: Cases = ((2, True), (2, False), (3, False))
+    draws: of.Draws = 10000
+    seed: of.Seed = 12
+    rtol: of.Rtol = 1e-6
+
+
+def simulate_identity(s: NoBlowUp) -> Evidence:
     """P(no blow-up) for V = I by weighted draws, and how many of them λ_max(A + Aᵀ) would call otherwise."""
     shares, errors, otherwise = [], [], 0
     for d, ginibre in s.cases:
@@ -189,7 +216,7 @@ def simulate_identity(s: Any) -> Evidence:
     return Evidence(values, {"no_blow_up": errors}, curves=curves)
 
 
-def predict_identity(s: Any) -> Evidence:
+def predict_identity(s: NoBlowUp) -> Evidence:
     """P(A + Aᵀ ≤ 0) by de Bruijn's Pfaffian."""
     exact = [no_blow_up_ginibre(d) if ginibre else no_blow_up_query_key(d) for d, ginibre in s.cases]
     return Evidence({"no_blow_up": exact, "otherwise": 0.0}, curves=(Curve("Pfaffian", range(len(exact)), exact),))
@@ -202,8 +229,8 @@ claim(
     "For V = I a cloud of any shape blows up unless A+Aᵀ ≤ 0, which for d = 2 has probability (2−√2)/4 (independent "
     "entries of A) or ½−π/8 (A = KᵀQ), and a Pfaffian in general.",
     models=("gaussian-softmax",),
-    quick={"cases": [[2, True], [2, False], [3, False]], "draws": 10_000, "seed": 12, "rtol": 1e-6},
-    full={"cases": [[2, True], [3, True], [2, False], [3, False], [4, False]], "draws": 120_000},
+    quick=NoBlowUp(),
+    full=NoBlowUp(cases=((2, True), (3, True), (2, False), (3, False), (4, False)), draws=120_000),
     within={
         "no_blow_up": standard_errors(5.0, "weighted draws are independent; the probabilities are exact"),
         "otherwise": exactly("draws whose |λ_max| is above 1e-3 of |A|: the rest grows too slowly to be told"),

@@ -11,14 +11,14 @@ from pathlines.integrate.fate import CLASSES
 from pathlines.limit.gaussian import matrices
 from pathlines.model.gaussian_closure import SoftmaxGaussian
 
-A = [[0.5, 0.2], [-0.3, 0.4]]
-V = [[0.3, -0.5], [0.4, 0.2]]
-A2 = [[-0.4, 0.1], [0.2, 0.3]]
-V2 = [[0.2, 0.1], [0.0, -0.3]]
-Q = [[0.4, 0.3], [0.1, -0.6]]
-K = [[0.6, 0.1], [-0.2, 0.5]]
-MEAN = [0.3, -0.2]
-COVARIANCE = [[1.0, 0.3], [0.3, 0.7]]
+A = ((0.5, 0.2), (-0.3, 0.4))
+V = ((0.3, -0.5), (0.4, 0.2))
+A2 = ((-0.4, 0.1), (0.2, 0.3))
+V2 = ((0.2, 0.1), (0.0, -0.3))
+Q = ((0.4, 0.3), (0.1, -0.6))
+K = ((0.6, 0.1), (-0.2, 0.5))
+MEAN = (0.3, -0.2)
+COVARIANCE = ((1.0, 0.3), (0.3, 0.7))
 
 
 def class_number(kind: str) -> float:

@@ -6,7 +6,7 @@ and its closure are derived.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from pathlines.attention import Sigmoid
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
 from pathlines.domain.quadrature import trapezoid
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.markers import sigmoid_closure, sigmoid_law, sigmoid_refinement
 from pathlines.model import SelfAttention
@@ -27,11 +29,23 @@ FINEST = 0.125
 _RECORD = ("cloud_mean", "covariance_trace")
 
 
-def _refinement(s: Any) -> float:
+class SigmoidCloud(Setting):
+    """A cloud on the line under sigmoid attention."""
+
+    v: of.LineValue = 1.0
+    a: of.LineScore = 1.5
+    bias: Annotated[float, means("bias of the sigmoid")] = 0.0
+    mean: of.LineMean = 0.4
+    deviation: Annotated[of.Positive, means("standard deviation of the cloud at the start")] = 1.0
+    until: of.Until = 1.0
+    spacing: Annotated[of.Positive, means("distance of neighbouring tokens, in deviations")] = 0.1
+
+
+def _refinement(s: SigmoidCloud) -> float:
     return max(FINEST, sigmoid_refinement(s.a, s.mean, s.deviation))
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: SigmoidCloud) -> Evidence:
     """Markers of the law under sigmoid attention, and the closure beside them."""
     tokens, masses = trapezoid([s.mean], [[s.deviation**2]], s.spacing * _refinement(s))
     weights = Fixed([[s.v]], [[s.a]])
@@ -61,7 +75,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, curves=tuple(curves), runs=(law, closed))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: SigmoidCloud) -> Evidence:
     """Markers and closure in NumPy, at another spacing."""
     refined = _refinement(s)
     if refined == FINEST:
@@ -78,16 +92,8 @@ claim(
     "A Gaussian cloud on a line gets flatter than a Gaussian (kurtosis below 3) under sigmoid attention; the moment "
     "closure is off by a few per cent in the variance.",
     models=("sigmoid", "gaussian-sigmoid"),
-    quick={
-        "v": 1.0,
-        "a": 1.5,
-        "bias": 0.0,
-        "mean": 0.4,
-        "deviation": 1.0,
-        "until": 1.0,
-        "spacing": 0.1,
-    },
-    full={"spacing": 0.05},
+    quick=SigmoidCloud(),
+    full=SigmoidCloud(spacing=0.05),
     within={
         "law": absolute(1e-7, "trapezoid rules of spacing 0.1 and 0.08: 1e-9"),
         "closure": absolute(1e-7, "the same closure by two quadratures"),

@@ -7,7 +7,7 @@ the iteration and the value of the energy are derived.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -16,8 +16,10 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE
 from pathlines.claim.tolerance import absolute, at_most, relative
 from pathlines.domain.quadrature import gauss_hermite
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.limit.gaussian.sinkhorn import energy, field_power, iteration_rate, trace_bound
@@ -41,7 +43,18 @@ def _iterate(
 # --- C12
 
 
-def simulate_iteration(s: Any) -> Evidence:
+class Contraction(Setting):
+    """Iterations on a line at several strengths of the scores."""
+
+    strengths: Annotated[of.Vector, means("strengths of the scores", "s")] = (0.5, 1.5, 4.0)
+    reach: Annotated[of.Positive, means("end of the grid")] = 9.0
+    nodes: Annotated[of.Count, means("nodes of the grid")] = 241
+    iterations: Annotated[of.Count, means("full iterations")] = 60
+    tilt: Annotated[float, means("slope of the first potential")] = 0.3
+    until: of.Until = 5.0
+
+
+def simulate_iteration(s: Contraction) -> Evidence:
     """Ratio of successive changes of g on a fine grid; the growth of a cloud that wants to explode."""
     x = np.linspace(-s.reach, s.reach, s.nodes)
     mass = np.exp(-(x**2) / 2)
@@ -59,7 +72,7 @@ def simulate_iteration(s: Any) -> Evidence:
     return Evidence({"ratio": ratios, "growth": growth}, curves=tuple(curves), runs=(run,))
 
 
-def predict_iteration(s: Any) -> Evidence:
+def predict_iteration(s: Contraction) -> Evidence:
     """ρ_max² = tanh²(½ asinh 2aσ/ε), and tr Σ ≤ tr Σ_0 e^{2c|V|t}."""
     rates = [iteration_rate([[x]], 1.0, [[1.0]]) for x in s.strengths]
     bound = float(np.log(trace_bound(s.until, [[1.0]], [[1.0]])))
@@ -75,8 +88,8 @@ claim(
     "On a Gaussian one full Sinkhorn iteration reduces the error by ρ_max², ρ = tanh(½ asinh 2s), s the singular "
     "values of Σ^½AΣ^½/ε (by ρ_max⁴ from a centred potential, which misses that mode); tr Σ(t) ≤ tr Σ₀ e^{2c|V|t}.",
     models=("gaussian-sinkhorn",),
-    quick={"strengths": [0.5, 1.5, 4.0], "reach": 9.0, "nodes": 241, "iterations": 60, "tilt": 0.3, "until": 5.0},
-    full={"nodes": 481},
+    quick=Contraction(),
+    full=Contraction(nodes=481),
     within={
         "ratio": absolute(1e-4, "the next mode decays like ρ⁴ and is gone; digits left of the changes"),
         "growth": at_most("an upper bound"),
@@ -92,7 +105,18 @@ claim(
 ENERGY = 1e-6
 
 
-def _value(mean: np.ndarray, covariance: np.ndarray, nodes: int, s: Any) -> float:
+class Transport(Setting):
+    """A cloud under V = A symmetric."""
+
+    A: of.QueryKey = ((0.5, -0.05), (-0.05, 0.4))
+    eps: Annotated[of.Positive, means("regularisation", "ε")] = 0.7
+    mean: of.CloudMean = (0.0, 0.0)
+    covariance: of.Covariance = COVARIANCE
+    step: Annotated[of.Positive, means("times between records, over ε²", unit="depth-time")] = 0.02
+    nodes: of.HermiteNodes = 20
+
+
+def _value(mean: np.ndarray, covariance: np.ndarray, nodes: int, s: Transport) -> float:
     """F = -∫(f + g)dμ by Sinkhorn on Gauss-Hermite nodes; the error shrinks by ρ_max² an iteration."""
     x, mass = gauss_hermite(mean, covariance, nodes, 1e-20)
     count = 2 + int(np.log(1e-10) / np.log(iteration_rate(s.A, s.eps, covariance)))
@@ -100,7 +124,7 @@ def _value(mean: np.ndarray, covariance: np.ndarray, nodes: int, s: Any) -> floa
     return float(-mass @ (f + g))
 
 
-def simulate_energy(s: Any) -> Evidence:
+def simulate_energy(s: Transport) -> Evidence:
     """F by Sinkhorn iteration along the flow of the closure; its rate by a fourth-order difference."""
     if not np.allclose(s.A, np.transpose(s.A), rtol=1e-12, atol=0):
         raise ArgumentError(f"Setting `A` must be symmetric, but is {s.A}.")
@@ -122,7 +146,7 @@ def simulate_energy(s: Any) -> Evidence:
     )
 
 
-def predict_energy(s: Any) -> Evidence:
+def predict_energy(s: Transport) -> Evidence:
     """The closed form of F, and 2E|Γ|² at t = 2h on the exact path."""
     grid = s.step * s.eps**2 * np.arange(5)
     found = moments("sinkhorn", [head(s.A, s.A)], s.mean, s.covariance, grid, eps=s.eps, prefactor=1 / s.eps)
@@ -138,15 +162,8 @@ claim(
     "For V = A symmetric and prefactor 1/ε, F(μ) = sup_π (1/ε)∫xᵀAᵀy dπ − KL(π|μ⊗μ) grows like dF/dt = 2∫|Γ|²dμ; on a "
     "Gaussian F = tr(AᵀbΣ)/ε + αᵀAα/ε + ½Σ ln(1−ρᵢ²).",
     models=("gaussian-sinkhorn",),
-    quick={
-        "A": [[0.5, -0.05], [-0.05, 0.4]],
-        "eps": 0.7,
-        "mean": [0.0, 0.0],
-        "covariance": COVARIANCE,
-        "step": 0.02,
-        "nodes": 20,
-    },
-    full={"nodes": 28},
+    quick=Transport(),
+    full=Transport(nodes=28),
     within={
         "energy": absolute(ENERGY, "quadrature of the potentials, which are quadratic: 20 nodes give 1e-9"),
         "rate": relative(1e-4, "fourth-order difference at h = 0.02 ε², the time scale, and quadrature over it"),

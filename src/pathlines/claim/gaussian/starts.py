@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import angle
 from pathlines.claim.tolerance import absolute, exactly, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.fate import Fate, fates
 from pathlines.limit.gaussian.moments import head, scaled_end
 from pathlines.limit.gaussian.softmax import isotropic_angles, profile_error, rank_one_profiles
@@ -18,10 +20,22 @@ from pathlines.model.gaussian_examples import EXAMPLES, disc_of_covariances
 
 KINDS = ("converged", "blow-up", "to-zero")
 TWO_LINES, BOTH = EXAMPLES["two-lines"], EXAMPLES["both"]
-A = TWO_LINES.score.tolist()
 
 
-def _found(s: Any) -> list[Fate]:
+def _rows(matrix: Any) -> of.Matrix:
+    return tuple(tuple(row) for row in np.asarray(matrix).tolist())
+
+
+class Disc(Setting):
+    """Covariances on a disc under one head."""
+
+    V: of.ValueMatrix = _rows(TWO_LINES.value)
+    A: of.QueryKey = _rows(TWO_LINES.score)
+    side: Annotated[of.Count, means("starts along the diameter of the disc")] = 10
+    rtol: of.Rtol = 1e-8
+
+
+def _found(s: Disc) -> list[Fate]:
     factors = np.linalg.cholesky(disc_of_covariances(s.side, 1.0))
     return fates(SoftmaxGaussian(s.V, s.A), factors, rtol=s.rtol)
 
@@ -35,11 +49,11 @@ def _spread(directions: list[Any], targets: Any) -> tuple[float, list[int]]:
     return float(away.min(axis=1).max()), np.bincount(away.argmin(axis=1), minlength=2).tolist()
 
 
-def _blow_up_angles(s: Any) -> list[float]:
+def _blow_up_angles(s: Disc) -> list[float]:
     return [angle(u) for _, u in rank_one_profiles(s.V, s.A)]
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Disc) -> Evidence:
     """Classes, directions and ranks of all starts."""
     found = _found(s)
     ends = {k: [f.direction for f in found if f.kind == k] for k in KINDS}
@@ -59,7 +73,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, curves=curves)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Disc) -> Evidence:
     """Directions uᵀAu = 0 for limits, the extremal eigenvector of V for blow-ups; classes and counts by SciPy."""
     lines = isotropic_angles(s.A)
     found = [scaled_end([head(s.V, s.A)], start) for start in disc_of_covariances(s.side, 1.0)]
@@ -96,7 +110,7 @@ claim(
     "In the figure with two lines every covariance of the disc converges to rank one along one of the two directions "
     "with uᵀAu = 0: of 60 starts 33 at 172.4014° and 27 at 121.8560°.",
     models=("gaussian-softmax",),
-    quick={"V": TWO_LINES.value, "A": A, "side": 10, "rtol": 1e-8},
+    quick=Disc(),
     within=_WITHIN | {"on_each_line": exactly("starts a line; the grid is fixed"), "kinds": exactly("classes")},
     simulate=simulate,
     predict=predict,
@@ -110,7 +124,7 @@ claim(
     "With another V, 56 of the same 60 starts converge to the line at 172.4014° and 4 blow up along 78.653°, the "
     "eigenvector of the negative eigenvalue of V.",
     models=("gaussian-softmax",),
-    quick={"V": BOTH.value, "A": A, "side": 10, "rtol": 1e-8},
+    quick=Disc(V=_rows(BOTH.value)),
     within=_WITHIN | {"on_each_line": exactly("starts a line; the grid is fixed"), "kinds": exactly("classes")},
     simulate=simulate,
     predict=predict,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import class_number, factor_of
 from pathlines.claim.tolerance import exactly, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.fate import fates
 from pathlines.limit.gaussian.moments import affine_field, head, softmax_covariances
@@ -20,7 +22,14 @@ _SWAP, _SHIFT = [[0.0, 1.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]
 _RECORD = ("covariance_eigenvalues", "covariance_growth", "covariance_trace")
 
 
-def simulate_exact(s: Any) -> Evidence:
+class ExactGrowth(Setting):
+    """The example that is solved."""
+
+    variances: Annotated[tuple[of.NonNegative, of.NonNegative], means("variances at the start", "s₁, s₂")] = (0.8, 0.6)
+    until: of.Until = 4.0
+
+
+def simulate_exact(s: ExactGrowth) -> Evidence:
     """Σ(t) by the flow and its class by the scale-free integrator."""
     model, cov = SoftmaxGaussian(_SWAP, _SHIFT), np.diag(s.variances)
     times = np.linspace(0, s.until, 21)
@@ -31,7 +40,7 @@ def simulate_exact(s: Any) -> Evidence:
     return Evidence({"variances": diagonal[-1], "class": class_number(fate.kind)}, curves=curves, runs=(run,))
 
 
-def predict_exact(s: Any) -> Evidence:
+def predict_exact(s: ExactGrowth) -> Evidence:
     """diag(s_1 e^{2 s_2 t}, s_2)."""
     times = np.linspace(0, s.until, 100)
     curves = tuple(Curve(n, times, y) for n, y in zip(("s₁e^{2s₂t}", "s₂"), exponential_example(times, s.variances).T))
@@ -46,7 +55,7 @@ claim(
     "With A = [[0,0],[1,0]], V = [[0,1],[1,0]] and Σ₀ = diag(s₁,s₂), softmax attention gives Σ(t) = "
     "diag(s₁e^{2s₂t}, s₂): neither blow-up nor convergence.",
     models=("gaussian-softmax",),
-    quick={"variances": [0.8, 0.6], "until": 4.0},
+    quick=ExactGrowth(),
     within={
         "variances": relative(1e-8, "rtol 1e-12 of the flow over a growth by e^{2 s₂ t}"),
         "class": exactly("number of the class, 3 is exponential"),
@@ -57,7 +66,16 @@ claim(
 )
 
 
-def simulate_generic(s: Any) -> Evidence:
+class Growth(Setting):
+    """Weights whose cloud grows exponentially."""
+
+    A: of.QueryKey = ((0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (-1.0, 2.0, -1.0))
+    V: of.ValueMatrix = ((2.0, 0.0, 0.0), (0.0, 1.0, -1.0), (2.0, 1.0, 0.0))
+    covariance: of.Covariance = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    times: of.Times = (1.0, 1.4)
+
+
+def simulate_generic(s: Growth) -> Evidence:
     """Rate, second eigenvalue and trace by the flow."""
     model = SoftmaxGaussian(s.V, s.A)
     start = sigma_points(np.zeros(len(s.A)), s.covariance)
@@ -74,7 +92,7 @@ def simulate_generic(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=(run,))
 
 
-def predict_generic(s: Any) -> Evidence:
+def predict_generic(s: Growth) -> Evidence:
     """The same by SciPy."""
     one, d = head(s.V, s.A), len(s.A)
     grid = np.union1d(np.linspace(0, s.times[-1], 100), s.times)
@@ -94,12 +112,7 @@ claim(
     "For d = 3 there are open sets of weights for which λ₁ grows like e^{ct} while λ₂ tends to a constant and λ₃ to 0: "
     "for these integer matrices c = 7.69 and λ₂ → 0.83.",
     models=("gaussian-softmax",),
-    quick={
-        "A": [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0], [-1.0, 2.0, -1.0]],
-        "V": [[2.0, 0.0, 0.0], [0.0, 1.0, -1.0], [2.0, 1.0, 0.0]],
-        "covariance": [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        "times": [1.0, 1.4],
-    },
+    quick=Growth(),
     within={
         "growth": relative(1e-5, "two solvers over a growth by 10⁵"),
         "second": relative(1e-5, "two solvers over a growth by 10⁵"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.runge_kutta import rk4_step
 from pathlines.model.gaussian_closure import sigma_points
@@ -18,7 +20,19 @@ EXISTS = 0.6
 """θ = σ²|a| beyond which the double sums would need more nodes; moments end at one."""
 
 
-def simulate(s: Any) -> Evidence:
+class UnnormalisedCloud(Setting):
+    """A cloud on the line."""
+
+    v: of.LineValue = 0.4
+    a: of.LineScore = 0.3
+    mean: of.LineMean = 0.4
+    variance: Annotated[of.Positive, means("variance of the cloud at the start", "Σ₀")] = 0.5
+    until: of.Until = 1.0
+    steps: Annotated[of.Count, means("steps of the second opinion")] = 8
+    rtol: of.Rtol = 1e-11
+
+
+def simulate(s: UnnormalisedCloud) -> Evidence:
     """Mean and variance of the closed equations."""
     model, start = UnnormalisedGaussian([[s.v]], [[s.a]]), sigma_points([s.mean], [[s.variance]])
     times = np.linspace(0, s.until, 9)
@@ -30,7 +44,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"mean": mean, "variance": variance}, curves=curves, runs=(run,))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: UnnormalisedCloud) -> Evidence:
     """α' = v E[y], σ' = v E[y z] with y(x) = E[Y e^{axY}], both expectations by trapezoid sums; fourth-order steps."""
     z = np.linspace(-9, 9, 361)
     w = np.exp(-(z**2) / 2)
@@ -68,10 +82,8 @@ claim(
     "Under the kernel e^{⟨Qx,Ky⟩} a Gaussian closed at two moments moves by α' = C E[y], L' = C E[y zᵀ], y(x) = "
     "E[Y e^{xᵀAᵀY}] (up to the transpose of A), here on the line and along a path.",
     models=("gaussian-unnormalised",),
-    quick={
-        "v": 0.4, "a": 0.3, "mean": 0.4, "variance": 0.5, "until": 1.0, "steps": 8, "rtol": 1e-11,
-    },
-    full={"steps": 16},
+    quick=UnnormalisedCloud(),
+    full=UnnormalisedCloud(steps=16),
     within={name: relative(1e-6, "a step of 1/64 has an error of 1e-8") for name in ("mean", "variance")},
     simulate=simulate,
     predict=predict,

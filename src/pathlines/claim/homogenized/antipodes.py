@@ -8,7 +8,7 @@ probability of an antipodal end, which scale functions give, faster than the sha
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -18,7 +18,9 @@ from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
@@ -50,7 +52,17 @@ def _travelled(model: RandomTransformer, start: float, tau: float, seed: int, ru
     return chain(model, pair, depth=ROWS * every, every=every, key=key, runs=runs, record="mean_overlap")
 
 
-def _ends(cases: list[tuple[str, RandomTransformer]], s: Any) -> Evidence:
+class Ends(Setting):
+    """Pairs of tokens and where they end."""
+
+    starts: Annotated[tuple[of.Cosine, ...], means("overlaps at the start", "R₀")] = (0.0, -0.9)
+    v: of.LayerTime = 0.1
+    tau: of.Tau = 20.0
+    runs: of.Runs = 2000
+    seed: of.Seed = 20
+
+
+def _ends(cases: list[tuple[str, RandomTransformer]], s: Ends) -> Evidence:
     """Mean of (1-R)/2 at the last record for each model and start; a mean of rare events has the error of a count."""
     labels = [f"{name}, R₀ = {start:g}" for name, _ in cases for start in s.starts]
     every = [(model, start) for _, model in cases for start in s.starts]
@@ -61,7 +73,7 @@ def _ends(cases: list[tuple[str, RandomTransformer]], s: Any) -> Evidence:
     return Evidence({"antipodal": means}, {"antipodal": errors}, tuple(curves), tuple(runs))
 
 
-def _limits(cases: list[tuple[str, OverlapDiffusion, float]], s: Any) -> Evidence:
+def _limits(cases: list[tuple[str, OverlapDiffusion, float]], s: Ends) -> Evidence:
     """E(1-R)/2 of each diffusion at the time of the last record, where its layers may be off by so many v."""
     time = ROWS * max(1, round(s.tau / (ROWS * s.v))) * s.v
     every = [(name, law, start, size) for name, law, size in cases for start in s.starts]
@@ -75,12 +87,20 @@ def _limits(cases: list[tuple[str, OverlapDiffusion, float]], s: Any) -> Evidenc
     return Evidence({"antipodal": values}, {"antipodal": allowed}, curves, source="backward equation; scale functions")
 
 
-def simulate_fixed(s: Any) -> Evidence:
+class FixedKeys(Ends):
+    """Query-keys βI."""
+
+    seed: of.Seed = 19
+    d: of.Dimension = 8
+    betas: of.Betas = (3.0,)
+
+
+def simulate_fixed(s: FixedKeys) -> Evidence:
     """Layers with random values, a chain for each β and start."""
     return _ends([(f"β = {beta:g}", _fixed(s.d, beta, s.v)) for beta in s.betas], s)
 
 
-def predict_fixed(s: Any) -> Evidence:
+def predict_fixed(s: FixedKeys) -> Evidence:
     """The diffusion with logits β⟨x_i, x_k⟩."""
     return _limits([(f"β = {beta:g}", fixed_diffusion(s.d, beta), 0.1) for beta in s.betas], s)
 
@@ -95,8 +115,8 @@ claim(
     "Two tokens with random values and query-keys βI end antipodal with the probability that the scale function of "
     "their overlap gives: 0.208287 from orthogonal tokens at d = 8, β = 3; E(1−R)/2 tends to it as in their diffusion.",
     models=("random", "fixed-score-pair"),
-    quick={"d": 8, "betas": [3.0], "starts": [0.0, -0.9], "v": 0.1, "tau": 20.0, "runs": 2000, "seed": 19},
-    full={"v": 0.05, "tau": 40.0, "runs": 20000},
+    quick=FixedKeys(),
+    full=FixedKeys(v=0.05, tau=40.0, runs=20000),
     within={"antipodal": _FIXED},
     simulate=simulate_fixed,
     predict=predict_fixed,
@@ -104,13 +124,25 @@ claim(
 )
 
 
-def simulate_random(s: Any) -> Evidence:
+Cases = Annotated[tuple[tuple[of.Count, of.NonNegative], ...], means("dimensions and logit scales", "d, b")]
+
+
+class RandomKeys(Ends):
+    """Query-keys drawn in every layer."""
+
+    v: of.LayerTime = 0.025
+    tau: of.Tau = 8.0
+    runs: of.Runs = 3500
+    cases: Cases = ((8, 4.0), (3, 2.0))
+
+
+def simulate_random(s: RandomKeys) -> Evidence:
     """Layers with random values and random query-keys at p = ∞, a chain for each (d, b) and start."""
     models = [RandomTransformer(d, qk_dim=math.inf, logit_scale=b, step=math.sqrt(s.v)) for d, b in s.cases]
     return _ends([(f"d = {d}, b = {b:g}", model) for (d, b), model in zip(s.cases, models, strict=True)], s)
 
 
-def predict_random(s: Any) -> Evidence:
+def predict_random(s: RandomKeys) -> Evidence:
     """The diffusion with random query-keys: it ends antipodal for d = 3 only."""
     return _limits([(f"d = {d}, b = {b:g}", random_diffusion(d, b), (1 + b * b) / 15) for d, b in s.cases], s)
 
@@ -122,8 +154,8 @@ claim(
     "With query-keys drawn afresh in every layer (p = ∞) two tokens never end antipodal for d ≥ 4, whatever the logit "
     "scale: E(1−R)/2 goes to zero as their diffusion says; for d = 3 they do with positive probability.",
     models=("random", "random-score-pair"),
-    quick={"cases": [[8, 4.0], [3, 2.0]], "starts": [0.0, -0.9], "v": 0.025, "tau": 8.0, "runs": 3500, "seed": 20},
-    full={"v": 0.01, "tau": 20.0, "runs": 20000},
+    quick=RandomKeys(),
+    full=RandomKeys(v=0.01, tau=20.0, runs=20000),
     within={
         "antipodal": standard_errors(
             ERRORS, "standard errors over pairs, and (1+b²)v/15 for the layers (0.28 v seen at d = 3, b = 2)"
@@ -143,7 +175,7 @@ def _rate(run: Run) -> tuple[float, float]:
     return float(mean), float(error)
 
 
-def _crossing(betas: list[float], rates: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+def _crossing(betas: tuple[float, ...], rates: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
     """β of rate zero, from a straight line in 1/cosh²β, in which the limit is one; nothing where it does not cross."""
     fading = np.cosh(betas) ** -2.0
     weights = 1 / errors**2
@@ -157,7 +189,23 @@ def _crossing(betas: list[float], rates: np.ndarray, errors: np.ndarray) -> tupl
     return float(np.arccosh(zero**-0.5)), float(error / (2 * zero * math.sqrt(1 - zero)))
 
 
-def simulate_transition(s: Any) -> Evidence:
+RateBetas = Annotated[tuple[of.NonNegative, ...], means("inverse temperatures at which rates are measured", "β")]
+
+
+class Transition(FixedKeys):
+    """Query-keys βI on both sides of the critical β, and rates next to antipodes."""
+
+    starts: Annotated[tuple[of.Cosine, ...], means("overlaps at the start", "R₀")] = (-0.9,)
+    seed: of.Seed = 1
+    betas: of.Betas = (0.5, 2.0)
+    rate_betas: RateBetas = (0.3, 0.8, 1.4, 2.0)
+    near: Annotated[of.Positive, means("1 + R at the start of the rates")] = 0.0001
+    rate_v: Annotated[of.Positive, means("time of one layer, for the rates", "v", unit="diffusive time")] = 0.05
+    rate_tau: Annotated[of.Positive, means("where the rates end", "τ", unit="diffusive time")] = 2.0
+    rate_runs: Annotated[of.Count, means("runs for each rate")] = 6000
+
+
+def simulate_transition(s: Transition) -> Evidence:
     """Ends of pairs on both sides of β_c, and the drift of log(1+R) of nearly opposite pairs over a short time."""
     several("rate_betas", s.rate_betas)
     ends = simulate_fixed(s)
@@ -178,7 +226,7 @@ def simulate_transition(s: Any) -> Evidence:
     )
 
 
-def predict_transition(s: Any) -> Evidence:
+def predict_transition(s: Transition) -> Evidence:
     """The diffusions; (1/d)[(d-1)/cosh²β - 2], what layers of this v do instead, and where they change sign."""
     ends = predict_fixed(s)
     betas = np.linspace(min(s.rate_betas), max(s.rate_betas), 40)
@@ -211,21 +259,8 @@ claim(
     "With random values and query-keys βI, log(1+R) of nearly opposite tokens drifts at [(d−1)/cosh²β − 2]/d, which "
     "changes sign at β_c = arcosh√((d−1)/2): below it no pair ends antipodal, above it a positive share does.",
     models=("random", "fixed-score-pair"),
-    quick={
-        "d": 8,
-        "betas": [0.5, 2.0],
-        "starts": [-0.9],
-        "v": 0.1,
-        "tau": 20.0,
-        "runs": 2000,
-        "seed": 1,
-        "rate_betas": [0.3, 0.8, 1.4, 2.0],
-        "near": 1e-4,
-        "rate_v": 0.05,
-        "rate_tau": 2.0,
-        "rate_runs": 6000,
-    },
-    full={"betas": [0.5, 1.0, 2.0, 4.0], "v": 0.05, "tau": 40.0, "runs": 12000, "rate_runs": 40000, "rate_v": 0.02},
+    quick=Transition(),
+    full=Transition(v=0.05, tau=40.0, runs=12000, betas=(0.5, 1.0, 2.0, 4.0), rate_v=0.02, rate_runs=40000),
     within={
         "antipodal": _FIXED,
         "rate": standard_errors(ERRORS, "standard errors over pairs, and 1.5 times what layers of this v differ by"),

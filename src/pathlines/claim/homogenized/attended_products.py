@@ -7,7 +7,7 @@ and g exactly, and expands S in b.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -19,7 +19,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.attended import small_b_attention
 from pathlines.limit.homogenized.participation import participation
 from pathlines.model import RandomTransformer
@@ -41,7 +43,17 @@ def _batch_means(
     return jax.lax.map(one, keys)
 
 
-def _products(s: Any, factor: Any, middle: Any, width: float, seed: int) -> np.ndarray:
+class Attended(Setting):
+    """Attention matrices that are drawn."""
+
+    n: of.Tokens = 8
+    b: of.LogitScale = 2.0
+    heads: of.Heads = 512
+    batches: Annotated[of.Count, means("batches of heads")] = 64
+    seed: of.Seed = 7
+
+
+def _products(s: Attended, factor: Any, middle: Any, width: float, seed: int) -> np.ndarray:
     """Means of Π M Πᵀ over ``heads`` draws, ``batches`` times."""
     rows = jnp.asarray(factor, float)
     net = RandomTransformer(rows.shape[1], heads=s.heads, logit_scale=s.b, qk_dim=width)
@@ -49,12 +61,19 @@ def _products(s: Any, factor: Any, middle: Any, width: float, seed: int) -> np.n
     return np.asarray(_batch_means(GaussianLayer(net, rows.shape[1]), rows, jnp.asarray(middle, float), keys))
 
 
-def _width(s: Any) -> float:
+class Participations(Attended):
+    """Attention on simplices."""
+
+    overlaps: of.Overlaps = (0.0, 0.3, 0.7)
+    qk_dim: Annotated[of.Count | None, means("width of the query-key factors; none for infinitely wide", "p")] = None
+
+
+def _width(s: Participations) -> float:
     """p, infinite if not given."""
     return math.inf if s.qk_dim is None else s.qk_dim
 
 
-def simulate_participation(s: Any) -> Evidence:
+def simulate_participation(s: Participations) -> Evidence:
     """f and g as means of the diagonal and of the rest of ΠΠᵀ over draws of Π."""
     found = []
     for k, gamma in enumerate(s.overlaps):
@@ -73,7 +92,7 @@ def simulate_participation(s: Any) -> Evidence:
     )
 
 
-def predict_participation(s: Any) -> Evidence:
+def predict_participation(s: Participations) -> Evidence:
     """Quadrature."""
     values = [participation(s.n, s.b, gamma, _width(s)) for gamma in s.overlaps]
     wide = math.isinf(_width(s)) and len(s.overlaps) > 1  # finite widths take a second a point
@@ -89,19 +108,30 @@ def predict_participation(s: Any) -> Evidence:
     )
 
 
-def _gram(s: Any) -> np.ndarray:
+class SmallLogits(Attended):
+    """Attention at a small logit scale."""
+
+    n: of.Tokens = 5
+    b: of.LogitScale = 0.25
+    batches: Annotated[of.Count, means("batches of heads")] = 128
+    seed: of.Seed = 11
+    d: of.Dimension = 3
+    qk_dim: Annotated[of.Count, means("width of the query-key factors", "p")] = 40
+
+
+def _gram(s: SmallLogits) -> np.ndarray:
     x = np.asarray(Sphere(s.d).sines(s.n))
     return x @ x.T
 
 
-def _by_overlap(s: Any, label: str, products: np.ndarray, error: np.ndarray | None = None) -> Curve:
+def _by_overlap(s: SmallLogits, label: str, products: np.ndarray, error: np.ndarray | None = None) -> Curve:
     """s_ij against K_ij."""
     k = _gram(s)
     order = np.argsort(k.ravel(), kind="stable")
     return Curve(label, k.ravel()[order], products.ravel()[order], None if error is None else error.ravel()[order])
 
 
-def simulate_small_b(s: Any) -> Evidence:
+def simulate_small_b(s: SmallLogits) -> Evidence:
     """S from draws of Π."""
     mean, error = mean_and_error(_products(s, Sphere(s.d).sines(s.n), _gram(s), s.qk_dim, s.seed))
     return Evidence(
@@ -109,7 +139,7 @@ def simulate_small_b(s: Any) -> Evidence:
     )
 
 
-def predict_small_b(s: Any) -> Evidence:
+def predict_small_b(s: SmallLogits) -> Evidence:
     """m + b²[tr(C²)K - 2x̄ᵀCx̄]."""
     gram = _gram(s)
     expansion = small_b_attention(gram, s.b)
@@ -130,8 +160,8 @@ claim(
     "On the simplex of overlap γ, f = E Σ_k π_ik² and g = E Σ_k π_ik π_jk are the double-exponential integrals of the "
     "theory: attention matrices drawn at logit scale b have these means, with heads of any width p (∞ if not given).",
     models=("random",),
-    quick={"n": 8, "b": 2.0, "overlaps": [0.0, 0.3, 0.7], "qk_dim": None, "heads": 512, "batches": 64, "seed": 7},
-    full={"batches": 4000},
+    quick=Participations(),
+    full=Participations(batches=4000),
     within={
         "f": standard_errors(ERRORS, "standard errors over independent batches of draws"),
         "g": standard_errors(ERRORS, "standard errors over independent batches of draws"),
@@ -148,8 +178,8 @@ claim(
     "For small b and any tokens, s_ij = m + b²[tr(C²)K_ij − 2x̄ᵀCx̄] + O(b⁴), with x̄ the mean token, m = |x̄|² and C the "
     "covariance of the tokens.",
     models=("random",),
-    quick={"n": 5, "d": 3, "qk_dim": 40, "b": 0.25, "heads": 512, "batches": 128, "seed": 11},
-    full={"batches": 6000},
+    quick=SmallLogits(),
+    full=SmallLogits(batches=6000),
     within={
         "products": standard_errors(
             ERRORS,

@@ -20,8 +20,10 @@ from pathlines.claim.estimate import mean_and_error, root_and_error
 from pathlines.claim.homogenized.rates import log_slope, several
 from pathlines.claim.tolerance import at_least, standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.logistic import logistic_mass
 from pathlines.model import RandomTransformer
@@ -59,7 +61,18 @@ def _walk(mass: np.ndarray, v: float, every: int) -> np.ndarray:
     return every * np.trapezoid(squares, axis=1) - (squares[:, -1] - squares[:, 0]) / 2
 
 
-def simulate(s: Any) -> Evidence:
+class ConformalNoise(Setting):
+    """Chains of several steps to one time."""
+
+    n: of.Tokens = 50
+    d: of.Dimension = 128
+    tau: of.Tau = 2.0
+    steps: of.Steps = (0.2, 0.1)
+    runs: of.Runs = 100
+    seed: of.Seed = 13
+
+
+def simulate(s: ConformalNoise) -> Evidence:
     """Change of the cross-ratios at τ over that of its random walk for each η, and how far the tokens moved."""
     several("steps", s.steps)
     require(s.n >= 4, "n", "be at least 4", s.n)
@@ -68,7 +81,7 @@ def simulate(s: Any) -> Evidence:
     ratios, changes, moved, runs = [], [], [], []
     for eta, depth in zip(s.steps, depths, strict=True):
         net = RandomTransformer(s.d, step=eta, beta=0.0)
-        options = {"depth": max(depths), "every": every, "key": jax.random.key(s.seed), "runs": s.runs}
+        options: dict[str, Any] = {"depth": max(depths), "every": every, "key": jax.random.key(s.seed), "runs": s.runs}
         run = chain(net, _law(s.d, s.n), record="overlaps", **options)
         overlaps = run["overlaps"].values[:, : depth // every + 1]
         change, mass = cross_ratio_change(overlaps[:, 0], overlaps[:, -1]), overlaps.mean(axis=(-1, -2))
@@ -87,7 +100,7 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: ConformalNoise) -> Evidence:
     """That of the random walk, first order in η, while the mean overlap has grown as the logistic law says."""
     eta, tau = np.asarray(s.steps), np.linspace(0, s.tau, 200)
     mass = np.array([float(logistic_mass(t, 1 / s.n)) for t in tau])
@@ -109,15 +122,8 @@ claim(
     "cross-ratios u_ij u_kl/(u_ik u_jl) are conserved, by the chain up to a random walk of size (η/d)√∫|x̄|⁴dτ in each "
     "dimension of their logarithms, while overlaps grow.",
     models=("random",),
-    quick={
-        "n": 50,
-        "d": 128,
-        "tau": 2.0,
-        "steps": [0.2, 0.1],
-        "runs": 100,
-        "seed": 13,
-    },
-    full={"steps": [0.2, 0.1, 0.05], "runs": 200},
+    quick=ConformalNoise(),
+    full=ConformalNoise(steps=(0.2, 0.1, 0.05), runs=200),
     within={
         "constant": standard_errors(
             ERRORS, "standard errors over runs, 1/d for tokens that are no simplex, and v/4 for higher powers of ζ"

@@ -6,7 +6,7 @@ the order of D in η without statistics (Homogenized Transformers, arXiv:2604.01
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.claim.homogenized import direct
 from pathlines.claim.homogenized.rates import limiting_order, several, unreadable
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain, flow
 from pathlines.model import RandomTransformer
 from pathlines.model.homogenized_drift import HomogenizedODE
@@ -25,16 +27,33 @@ from pathlines.weights.mixture import fixed_heads
 _NAMES = {"none": "b", "paper": "b − (η/2)∇_b b", "full": "b − (η/2)∇_b b − η⟨x,B⟩b"}
 
 
-def _head(s: Any) -> tuple[np.ndarray, np.ndarray]:
+Correctors = Annotated[tuple[str, ...], means("drifts: none (b), paper (printed), full (boxed)")]
+
+
+class CorrectedDrift(Setting):
+    """A chain of one fixed head at several steps."""
+
+    n: of.Tokens = 4
+    d: of.Dimension = 3
+    beta: of.Beta = 1.0
+    seed: of.Seed = 1
+    until: of.Until = 1.0
+    steps: of.Steps = (0.1, 0.05, 0.025)
+    correctors: Correctors = ("none", "paper", "full")
+    update: of.Update = "ambient"
+    rtol: of.Rtol = 1e-11
+
+
+def _head(s: CorrectedDrift) -> tuple[np.ndarray, np.ndarray]:
     """V and A of the claim: normal entries of variance 1/d."""
     return tuple(np.random.default_rng(s.seed).standard_normal((2, s.d, s.d)) / np.sqrt(s.d))
 
 
-def _depths(s: Any) -> list[int]:
+def _depths(s: CorrectedDrift) -> list[int]:
     return [round(s.until / eta) for eta in s.steps]
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: CorrectedDrift) -> Evidence:
     """Chain against flow at all grid times, both by the engine."""
     several("steps", s.steps)
     law, start = fixed_heads(*_head(s)), Sphere(s.d).sines(s.n)
@@ -54,7 +73,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"order": slopes, "errors": errors}, {"order": spread}, curves=curves, runs=tuple(runs))
 
 
-def _errors(s: Any, corrector: str) -> list[float]:
+def _errors(s: CorrectedDrift, corrector: str) -> list[float]:
     """The same distances by NumPy and SciPy."""
     head, start = (*_head(s), s.beta), np.asarray(Sphere(s.d).sines(s.n))
     found = []
@@ -65,7 +84,7 @@ def _errors(s: Any, corrector: str) -> list[float]:
     return found
 
 
-def _predicted(s: Any, orders: list[int]) -> Evidence:
+def _predicted(s: CorrectedDrift, orders: list[int]) -> Evidence:
     errors = [_errors(s, c) for c in s.correctors]
     guides = tuple(
         Curve(f"order {p}", s.steps, row[-1] * (np.asarray(s.steps) / s.steps[-1]) ** p)
@@ -79,29 +98,17 @@ def _predicted(s: Any, orders: list[int]) -> Evidence:
     )
 
 
-def predict_right(s: Any) -> Evidence:
+def predict_right(s: CorrectedDrift) -> Evidence:
     """Second order where the correction fits the update, first order elsewhere."""
     fits = "paper" if s.update == "tangent" else "full"
     return _predicted(s, [2 if c == fits or (c == "full" and s.update == "tangent") else 1 for c in s.correctors])
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: CorrectedDrift) -> Evidence:
     """Second order, as printed."""
     return _predicted(s, [2] * len(s.correctors))
 
 
-_SETTING = {
-    "n": 4,
-    "d": 3,
-    "beta": 1.0,
-    "seed": 1,
-    "until": 1.0,
-    "steps": [0.1, 0.05, 0.025],
-    "correctors": ["none", "paper", "full"],
-    "update": "ambient",
-    "rtol": 1e-11,
-}
-_FULL: dict[str, Any] = {"steps": [0.1, 0.05, 0.025, 0.0125, 0.00625]}
 _AXES = Axes("step η", "largest distance of a token from the chain at t = ηℓ", x_scale="log", y_scale="log")
 _ORDER = absolute(0.05, "second next order of the error at these steps; the next is fitted")
 _SECOND_OPINION = relative(1e-5, "two programs with solvers at rtol; the smallest error is 1e-6 and more")
@@ -114,8 +121,8 @@ claim(
     "t = ηℓ; without the last term, which comes from dividing the tangent step by 1 + η⟨x,B⟩, it is first order, "
     "as b alone is.",
     models=("random", "homogenized-ode"),
-    quick=_SETTING,
-    full=_FULL,
+    quick=CorrectedDrift(),
+    full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625)),
     within={"order": _ORDER, "errors": _SECOND_OPINION},
     simulate=simulate,
     predict=predict_right,
@@ -129,8 +136,8 @@ claim(
     "For the chain x ← N(x + ηB) with ambient increments, as defined in the paper, the drift b − (η/2)∇_b b is second "
     "order in η at grid times.",
     models=("random", "homogenized-ode"),
-    quick=_SETTING | {"correctors": ["paper"]},
-    full=_FULL,
+    quick=CorrectedDrift(correctors=("paper",)),
+    full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625), correctors=("paper",)),
     within={"order": _ORDER},
     simulate=simulate,
     predict=predict_printed,
@@ -147,8 +154,8 @@ claim(
     "If increments are projected on the tangent space before normalising, x ← N(x + ηP_xB), the printed drift "
     "b − (η/2)∇_b b is second order in η at grid times, and b alone first order.",
     models=("random", "homogenized-ode"),
-    quick=_SETTING | {"correctors": ["none", "paper"], "update": "tangent"},
-    full=_FULL,
+    quick=CorrectedDrift(correctors=("none", "paper"), update="tangent"),
+    full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625), correctors=("none", "paper"), update="tangent"),
     within={"order": _ORDER, "errors": _SECOND_OPINION},
     simulate=simulate,
     predict=predict_right,

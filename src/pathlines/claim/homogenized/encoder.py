@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.homogenized.near_collapse import gaps, rates
+from pathlines.claim.homogenized.near_collapse import Closeness, gaps, rates
 from pathlines.claim.tolerance import at_most, exactly, standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, simplex_layer
 from pathlines.limit.homogenized.overlap_law import Branch, OverlapLaw, attention_branch, overlap_law, perceptron_branch
@@ -35,7 +37,18 @@ WIDE = 0.5
 """Variance 4τ/d of the log-odds up to which an expansion in 1/d is trusted."""
 
 
-def _curve(model: RandomEncoder, label: str, s: Any) -> tuple[Curve, Any]:
+class Encoder(Setting):
+    """A randomly initialised encoder."""
+
+    n: of.Tokens = 64
+    d: of.Dimension = 128
+    heads: of.Heads = 8
+    layers: of.Layers = (8, 16, 24, 32, 48)
+    runs: of.Runs = 16
+    seed: of.Seed = 14
+
+
+def _curve(model: RandomEncoder, label: str, s: Encoder) -> tuple[Curve, Any]:
     """Mean cosine after every layer, over seeds."""
     start = Sphere(model.d).simplex(s.n)
     key = jax.random.key(s.seed)
@@ -43,8 +56,8 @@ def _curve(model: RandomEncoder, label: str, s: Any) -> tuple[Curve, Any]:
     return Curve(label, run.data["layer"], *mean_and_error(run["mean_overlap"].values)), run
 
 
-def _at(curves: list[Curve], layers: list[int]) -> np.ndarray:
-    return np.concatenate([np.asarray(c.y)[layers] for c in curves])
+def _at(curves: list[Curve], layers: tuple[int, ...]) -> np.ndarray:
+    return np.concatenate([np.asarray(c.y)[list(layers)] for c in curves])
 
 
 def _deviation(d: int, b: float) -> float:
@@ -52,7 +65,18 @@ def _deviation(d: int, b: float) -> float:
     return math.sqrt(b / d)
 
 
-def simulate_encoder(s: Any) -> Evidence:
+Cases = Annotated[
+    tuple[tuple[str, of.NonNegative, of.NonNegative], ...], means("norms, residual scale and logit scale")
+]
+
+
+class Encoders(Encoder):
+    """Encoders without perceptrons."""
+
+    cases: Cases = (("post", 0.4, 1.0), ("pre", 0.4, 1.0))
+
+
+def simulate_encoder(s: Encoders) -> Evidence:
     """RMS norms, W_Q, W_K, W_V, W_O, formed and drawn in every layer; one encoder for each (placement, s, b)."""
     found = []
     for placement, residual, b in s.cases:
@@ -63,7 +87,9 @@ def simulate_encoder(s: Any) -> Evidence:
     return Evidence({"cosine": _at(list(curves), s.layers)}, {}, curves, runs)
 
 
-def _laws(s: Any, b: float, residual: float, norm: str, after: Sequence[Branch] = ()) -> tuple[OverlapLaw, OverlapLaw]:
+def _laws(
+    s: Encoder, b: float, residual: float, norm: str, after: Sequence[Branch] = ()
+) -> tuple[OverlapLaw, OverlapLaw]:
     """The law to first order in 1/d, with and without what tokens nearer to the mean lose; W_O has d units inside."""
     table = simplex_table(s.n, b, s.d // s.heads)
     with_loss, without = (
@@ -75,21 +101,21 @@ def _laws(s: Any, b: float, residual: float, norm: str, after: Sequence[Branch] 
     return with_loss, without
 
 
-def _errors(s: Any, laws: tuple[OverlapLaw, OverlapLaw]) -> np.ndarray:
+def _errors(s: Encoder, laws: tuple[OverlapLaw, OverlapLaw]) -> np.ndarray:
     """Spread over runs, all of the term whose next order in b is not known, and O(d⁻²): (4τ/d)²/8 of γ(1-γ)."""
-    law, other = (x.mean[s.layers] for x in laws)
-    spread = laws[0].spread[s.layers]
+    law, other = (x.mean[list(s.layers)] for x in laws)
+    spread = laws[0].spread[list(s.layers)]
     next_order = spread**4 / np.maximum(law * (1 - law), 1e-300) ** 3 / 8
     return np.hypot(spread / math.sqrt(s.runs), (np.abs(law - other) + next_order) / ERRORS)
 
 
-def _undecided(s: Any, powers: list[float]) -> dict[str, str]:
+def _undecided(s: Encoder, powers: list[float]) -> dict[str, str]:
     """A law that fluctuates too much for an expansion in 1/d; more tokens than a simplex in d dimensions has."""
     need = math.ceil(max(4 * max(powers) * max(s.layers) / WIDE, s.n))
     return {"cosine": f"d={need} would make the fluctuations small enough"} if s.d < need else {}
 
 
-def predict_encoder(s: Any) -> Evidence:
+def predict_encoder(s: Encoders) -> Evidence:
     """The law of the mean cosine with a = s², p = d/heads to first order in 1/d; the layer map beside it."""
     maps = [
         layer_map_curve(max(s.layers), s.n, b, residual**2, p=s.d // s.heads, d=s.d, norm=placement).overlap
@@ -105,7 +131,7 @@ def predict_encoder(s: Any) -> Evidence:
         for c, law in zip(s.cases, laws, strict=True)
     )
     return Evidence(
-        {"cosine": np.concatenate([law[0].mean[s.layers] for law in laws])},
+        {"cosine": np.concatenate([law[0].mean[list(s.layers)] for law in laws])},
         {"cosine": np.concatenate([_errors(s, law) for law in laws])},
         curves,
         undecided=_undecided(s, [residual**2 for placement, residual, _ in s.cases if placement == "post"] or [0.0]),
@@ -125,20 +151,8 @@ claim(
     "follows γ′ = (r²γ+aS)/(r²+aP) with logit scale b = dσ_Qσ_K, p = d/H, a = s²d²σ_V²σ_O²; r = 1 post-norm, r² "
     "grows by aP pre-norm; in d dimensions averaged over a logit of |x̄|² that fluctuates by 2√(τ/d).",
     models=("random-encoder",),
-    quick={
-        "cases": [["post", 0.4, 1.0], ["pre", 0.4, 1.0]],
-        "n": 64,
-        "d": 128,
-        "heads": 8,
-        "layers": [8, 16, 24, 32, 48],
-        "runs": 16,
-        "seed": 14,
-    },
-    full={
-        "cases": [["post", 0.4, 1.0], ["pre", 0.4, 1.0], ["post", 1.0, 1.0], ["pre", 1.0, 3.0]],
-        "d": 384,
-        "runs": 64,
-    },
+    quick=Encoders(),
+    full=Encoders(d=384, runs=64, cases=(("post", 0.4, 1.0), ("pre", 0.4, 1.0), ("post", 1.0, 1.0), ("pre", 1.0, 3.0))),
     within={"cosine": _COSINE},
     simulate=simulate_encoder,
     predict=predict_encoder,
@@ -146,7 +160,20 @@ claim(
 )
 
 
-def simulate_perceptron(s: Any) -> Evidence:
+class WithPerceptron(Encoder):
+    """An encoder with perceptrons."""
+
+    layers: of.Layers = (15, 30, 45, 60)
+    seed: of.Seed = 18
+    b: of.LogitScale = 1.0
+    residual: Annotated[of.NonNegative, means("scale of the attention branch")] = 0.4
+    width: Annotated[of.Count, means("width of the perceptron")] = 256
+    activation: of.Activation = "erf"
+    sigma_w: of.PreactivationSize = 3.0
+    perceptron_residual: Annotated[of.NonNegative, means("scale of the perceptron branch")] = 0.8
+
+
+def simulate_perceptron(s: WithPerceptron) -> Evidence:
     """Post-norm encoder with a perceptron in every layer."""
     size = _deviation(s.d, s.b)
     model = RandomEncoder(
@@ -159,7 +186,7 @@ def simulate_perceptron(s: Any) -> Evidence:
     return Evidence(values, {"deepest": deepest}, (curve,), (run,))
 
 
-def predict_perceptron(s: Any) -> Evidence:
+def predict_perceptron(s: WithPerceptron) -> Evidence:
     """The law of the mean cosine to first order in 1/d; layer maps, and where their composition rests."""
     power, attention = s.perceptron_residual**2, s.residual**2
     table = simplex_table(s.n, s.b, s.d // s.heads)
@@ -180,7 +207,7 @@ def predict_perceptron(s: Any) -> Evidence:
     )
     laws = _laws(s, s.b, s.residual, "post", [perceptron_branch(s.activation, s.sigma_w, power, s.width)])
     return Evidence(
-        {"cosine": laws[0].mean[s.layers], "deepest": rest},
+        {"cosine": laws[0].mean[list(s.layers)], "deepest": rest},
         {"cosine": _errors(s, laws)},
         (Curve("mean", layers, laws[0].mean), *curves),
         undecided=_undecided(s, [attention]),
@@ -194,21 +221,8 @@ claim(
     "With a saturating odd perceptron after attention (erf, σ_w = 3) the mean cosine follows the composed layer maps "
     "and stays below their fixed point (0.525 at n = 48), where attention alone would have collapsed.",
     models=("random-encoder",),
-    quick={
-        "n": 64,
-        "d": 128,
-        "heads": 8,
-        "b": 1.0,
-        "residual": 0.4,
-        "width": 256,
-        "activation": "erf",
-        "sigma_w": 3.0,
-        "perceptron_residual": 0.8,
-        "layers": [15, 30, 45, 60],
-        "runs": 16,
-        "seed": 18,
-    },
-    full={"n": 48, "width": 512, "runs": 48},
+    quick=WithPerceptron(),
+    full=WithPerceptron(n=48, runs=48, width=512),
     within={
         "cosine": _COSINE,
         "deepest": at_most("the increasing map stays below its fixed point; standard errors", errors=ERRORS),
@@ -223,13 +237,29 @@ claim(
 )
 
 
-def simulate_margin(s: Any) -> Evidence:
+class Margin(Setting):
+    """Blocks of attention and perceptron next to collapse."""
+
+    attentions: Annotated[tuple[of.Positive, ...], means("powers of attention", "v")] = (0.3, 0.58, 0.9)
+    power: Annotated[of.NonNegative, means("power of the perceptron", "v_m")] = 0.64
+    activation: of.Activation = "erf"
+    sigma_w: of.PreactivationSize = 3.0
+    n: of.Tokens = 2
+    d: of.Dimension = 1024
+    b: of.LogitScale = 1.0
+    gap: Annotated[of.Positive, means("1 − overlap at the start")] = 1e-5
+    layers: of.Depth = 20
+    runs: of.Runs = 64
+    seed: of.Seed = 11
+
+
+def simulate_margin(s: Margin) -> Evidence:
     """Blocks of attention and perceptron from nearly collapsed tokens: the rate of a typical gap per layer."""
     perceptron = RandomPerceptron(s.activation, sigma_w=s.sigma_w, strength=math.sqrt(s.power), time_step=1.0)
     found, curves, runs = [], [], []
     for v in s.attentions:
         attention = RandomTransformer(s.d, step=math.sqrt(v), logit_scale=s.b, qk_dim=math.inf)
-        window = type(s)(gap=s.gap, seed=s.seed, runs=s.runs, tau=v * s.layers)
+        window = Closeness(gap=s.gap, seed=s.seed, runs=s.runs, tau=v * s.layers)
         times, ratio, run = gaps(RandomBlock(attention, perceptron), s.n, s.d, window)
         rate, error = rates(times / v, ratio)
         found.append((rate[0], error[0]))
@@ -241,11 +271,11 @@ def simulate_margin(s: Any) -> Evidence:
     )
 
 
-def _collapses(s: Any, kind: str) -> list[float]:
+def _collapses(s: Margin, kind: str) -> list[float]:
     return [float(collapse_margin(v, s.power, s.activation, s.sigma_w, kind) < 0) for v in s.attentions]
 
 
-def predict_layer_margin(s: Any) -> Evidence:
+def predict_layer_margin(s: Margin) -> Evidence:
     """log of (1+v_mκ'(1))/((1+v_mκ(1))(1+v)), and the criterion for layers."""
     top, slope = ends(s.activation, s.sigma_w)
     rate = [math.log((1 + s.power * slope) / ((1 + s.power * top) * (1 + v))) for v in s.attentions]
@@ -259,7 +289,7 @@ def predict_layer_margin(s: Any) -> Evidence:
     return Evidence(values, {"rate": 6 / s.d / ERRORS}, curves, undecided=advice)
 
 
-def predict_printed_margin(s: Any) -> Evidence:
+def predict_printed_margin(s: Margin) -> Evidence:
     """v_m(κ'(1)-κ(1)) - v as if it were a rate of layers, and its sign."""
     rate = [collapse_margin(v, s.power, s.activation, s.sigma_w, "ode") for v in s.attentions]
     curves = tuple(
@@ -275,39 +305,17 @@ def predict_printed_margin(s: Any) -> Evidence:
     return Evidence({"collapses": _collapses(s, "ode")}, curves=curves, undecided=advice)
 
 
-_MARGIN = {
-    "attentions": [0.3, 0.58, 0.9], "power": 0.64, "activation": "erf", "sigma_w": 3.0, "n": 2, "d": 1024, "b": 1.0,
-    "gap": 1e-5, "layers": 20, "runs": 64, "seed": 11,
-}  # fmt: skip
 _MARGIN_AXES = Axes("layer", "mean of log(1−R) − log(1−R₀)")
 
-claim(
-    "homogenized/ER-11",
-    HOMOGENIZED,
-    "perceptron criterion of the ODE, read for layers",
-    "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > v.",
-    models=("random-block",),
-    quick=_MARGIN,
-    full={"d": 4096, "runs": 256},
-    within={"collapses": exactly("whether a typical gap shrinks")},
-    simulate=simulate_margin,
-    predict=predict_printed_margin,
-    expected="refuted",
-    corrected_by="homogenized/ER-11b",
-    axes=_MARGIN_AXES,
-    note="Right for small powers, where layers and ODE agree; at v = 0.58, v_m = 0.64 (erf, σ_w = 3) v is between "
-    "the two thresholds 0.463 and 0.698.",
-)
-
-claim(
+ER_11B = claim(
     "homogenized/ER-11b",
     HOMOGENIZED,
     "perceptron criterion for layers (derived)",
     "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > "
     "v(1+v_mκ(1)); a gap changes by the factor (1+v_mκ′(1))/((1+v_mκ(1))(1+v)) a layer as d → ∞.",
     models=("random-block",),
-    quick=_MARGIN,
-    full={"d": 4096, "runs": 256},
+    quick=Margin(),
+    full=Margin(d=4096, runs=256),
     within={
         "rate": standard_errors(ERRORS, "standard errors over runs, and 6/d"),
         "collapses": exactly("whether a typical gap shrinks"),
@@ -315,4 +323,14 @@ claim(
     simulate=simulate_margin,
     predict=predict_layer_margin,
     axes=_MARGIN_AXES,
+)
+
+ER_11B.printed_as(
+    "homogenized/ER-11",
+    "perceptron criterion of the ODE, read for layers",
+    "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > v.",
+    within={"collapses": exactly("whether a typical gap shrinks")},
+    predict=predict_printed_margin,
+    note="Right for small powers, where layers and ODE agree; at v = 0.58, v_m = 0.64 (erf, σ_w = 3) v is between "
+    "the two thresholds 0.463 and 0.698.",
 )

@@ -11,10 +11,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 
 from pathlines.claim.homogenized.coefficients import first_slope
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import expectation_over_heads
 from pathlines.limit.homogenized.cubature import Expectation, sde_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
@@ -71,9 +74,20 @@ class Case(NamedTuple):
         return values, SCORES[[0, 0]], np.array([p, 1 - p])
 
 
-def case_of(s: Any, **changes: Any) -> Case:
+class FewHeads(Setting):
+    """Two or three heads to draw from, few enough to sum over all chains."""
+
+    n: of.Tokens = 4
+    beta: of.Beta = 1.5
+    until: of.Until = 1.2
+    probability: of.Probability = 0.5
+
+
+def case_of(s: FewHeads, **changes: Any) -> Case:
     """The case of a claim's setting; what the setting does not have: ambient update, one head, no third, no noise."""
-    given = {"update": "ambient", "heads": 1, "third": 0.0, "noise": 0.0} | vars(s) | changes
+    given: dict[str, Any] = (
+        {"update": "ambient", "heads": 1, "third": 0.0, "noise": 0.0} | msgspec.structs.asdict(s) | changes
+    )
     return Case(**{name: given[name] for name in Case._fields})
 
 
@@ -101,7 +115,13 @@ def look_at_all(x: np.ndarray) -> np.ndarray:
     return np.stack(_observed(x), axis=-1)
 
 
-def steps(s: Any) -> np.ndarray:
+class Expansion(FewHeads):
+    """Several depths to one time, so that an expansion in η is seen."""
+
+    layers: of.Layers = (8, 10, 12, 16)
+
+
+def steps(s: Expansion) -> np.ndarray:
     """η = T/L, descending."""
     layers = list(s.layers)
     good = layers == sorted(set(layers)) and len(layers) >= 4 and min(layers) >= 1
@@ -147,6 +167,6 @@ def change_of_flow(case: Case, corrector: str) -> np.ndarray:
     return first_slope(lambda eta: ode_value(case, eta, "full") - ode_value(case, eta, corrector))
 
 
-def unsettled(s: Any) -> str:
+def unsettled(s: Expansion) -> str:
     """What to change where an expansion in η does not settle."""
     return f"the expansion in η is not settled at layers = {list(s.layers)}: take more, or until and beta smaller"

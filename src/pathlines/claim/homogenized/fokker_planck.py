@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import jax
+import msgspec
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.homogenized.mean_field_chaos import circle_chain
+from pathlines.claim.homogenized.mean_field_chaos import OnTheCircle, circle_chain
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import means
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.integrate.observe import Observable
 from pathlines.limit.homogenized.fokker_planck import mode_covariances, mode_rates
@@ -45,18 +48,22 @@ def modes_up_to(largest: int) -> Observable:
     )
 
 
-def _grid(s: Any, cells: int, stretch: float = 1.0) -> tuple[CircleMeasure, Any]:
+def _grid(s: OnTheCircle, cells: int, stretch: float = 1.0) -> tuple[CircleMeasure, Any]:
     """The Eulerian form, with steps longer by ``stretch``, and the masses of its start."""
-    chain = circle_chain(_with(s, v=s.v * stretch**2))
+    chain = circle_chain(msgspec.structs.replace(s, v=s.v * stretch**2))
     model = CircleMeasure(chain, cells)
     return model, model.masses_of(lambda angle: von_mises_distribution(angle, s.concentration))
 
 
-def _with(s: Any, **changes: Any) -> Any:
-    return type(s)(**{**vars(s), **changes})
+class Generator(OnTheCircle):
+    """One layer of a density on a grid."""
+
+    v: of.LayerTime = 0.0005
+    runs: of.Runs = 20000
+    cells: Annotated[of.Count, means("cells of the grid", "N")] = 48
 
 
-def simulate_noise(s: Any) -> Evidence:
+def simulate_noise(s: Generator) -> Evidence:
     """dM_k of one layer: second moments over v, and the mean from steps η and 2η with the same heads.
 
     dM = ηL + η²Q + O(η³) with L linear and Q quadratic in V, so (dM(2η) - 2dM(η))/(2v) is Q without the noise of L.
@@ -83,14 +90,14 @@ def simulate_noise(s: Any) -> Evidence:
     )
 
 
-def model_run(model: CircleMeasure, start: Any, s: Any) -> Any:
+def model_run(model: CircleMeasure, start: Any, s: Generator) -> Any:
     """One layer of every run."""
     return coupled_chains(
         [model], [start], depth=1, key=jax.random.key(s.seed), runs=s.runs, record=modes_up_to(MODES)
     )[0]
 
 
-def _coarse(s: Any) -> dict[str, str]:
+def _coarse(s: Generator) -> dict[str, str]:
     """Grids and steps whose own error is beyond the tolerance."""
     cells = math.ceil(24 * math.sqrt(1 + s.concentration))
     if s.cells < cells:
@@ -101,7 +108,7 @@ def _coarse(s: Any) -> dict[str, str]:
     return {}
 
 
-def predict_noise(s: Any) -> Evidence:
+def predict_noise(s: Generator) -> Evidence:
     """-(k²/4) s_μ(1) M_k and the double integrals of s_μ(cos Δ) cos Δ, with s_μ by Hermite coefficients."""
     angles = quantiles(256, s.concentration)
     rates = mode_rates(angles, s.b, MODES).real
@@ -124,8 +131,8 @@ claim(
     "−(k²/4)s_μ(1)M_k dτ and covariances (kl/2)∬ s_μ(cos Δ) cos Δ e^{ikθ−ilθ′} μμ dτ: the noise too, not only the "
     "transport.",
     models=("circle-measure",),
-    quick={"concentration": 0.8, "b": 2.0, "v": 5e-4, "cells": 48, "runs": 20000, "seed": 27},
-    full={"runs": 200000, "cells": 64},
+    quick=Generator(),
+    full=Generator(runs=200_000, cells=64),
     within={
         "generator": absolute(3e-4, "the grid's own error, 0.3 % of the largest rate", errors=4.5),
         "noise": relative(0.003, "O(v) and the grid's own error", errors=4.5),
@@ -137,12 +144,22 @@ claim(
 )
 
 
-def simulate_forms(s: Any) -> Evidence:
+class TwoForms(OnTheCircle):
+    """A density on grids and at quantile nodes."""
+
+    v: of.LayerTime = 0.0125
+    runs: of.Runs = 96
+    cells: Annotated[tuple[of.Count, ...], means("cells of the grids", "N")] = (64, 128, 256)
+    nodes: Annotated[of.Count, means("quantile nodes")] = 512
+    tau: of.Tau = 0.5
+
+
+def simulate_forms(s: TwoForms) -> Evidence:
     """Modes 1 to 4 of the density on grids of each size and of quantile nodes, moved by the same heads."""
     several("cells", s.cells)
     key, depth = jax.random.key(s.seed), round(s.tau / s.v)
     grids = [_grid(s, cells) for cells in s.cells]
-    options = {"depth": depth, "every": depth, "key": key, "runs": s.runs}
+    options: dict[str, Any] = {"depth": depth, "every": depth, "key": key, "runs": s.runs}
     nodes = coupled_chains(
         [TransportedMeasure(circle_chain(s))], [von_mises_nodes(s.nodes, s.concentration)], **options
     )
@@ -161,7 +178,7 @@ def simulate_forms(s: Any) -> Evidence:
     return Evidence({"order": np.median(orders)}, curves=curves, runs=tuple(runs), undecided=advice)
 
 
-def predict_forms(s: Any) -> Evidence:
+def predict_forms(s: TwoForms) -> Evidence:
     """Fourth order."""
     n = np.asarray(s.cells, float)
     return Evidence({"order": 4.0}, curves=(Curve("∝ N⁻⁴", n, 5e-4 * (n / n[0]) ** -4.0),), source="order of the grid")
@@ -174,17 +191,8 @@ claim(
     "A density on a grid of N cells and quantile nodes, moved by the same heads, have the same Fourier modes up to "
     "O(N⁻⁴) as long as no layer folds the circle.",
     models=("circle-measure", "transported-measure"),
-    quick={
-        "cells": [64, 128, 256],
-        "nodes": 512,
-        "concentration": 0.8,
-        "b": 2.0,
-        "v": 0.0125,
-        "tau": 0.5,
-        "runs": 96,
-        "seed": 27,
-    },
-    full={"cells": [128, 256, 512], "nodes": 1024, "runs": 128},
+    quick=TwoForms(),
+    full=TwoForms(runs=128, cells=(128, 256, 512), nodes=1024),
     within={"order": absolute(0.3, "the next order, 0.07 at quick size, and five standard errors of a median of 96")},
     simulate=simulate_forms,
     predict=predict_forms,

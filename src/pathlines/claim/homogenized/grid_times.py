@@ -6,15 +6,15 @@ it by arctan η, and the chain, constant between layers, stands still in the mea
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.rates import limiting_order, unreadable
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain, flow
 from pathlines.model import RandomTransformer
 from pathlines.model.homogenized_drift import HomogenizedODE
@@ -24,7 +24,16 @@ _TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 _RIGHT = np.array([[1.0, 0.0]])
 
 
-def simulate(s: Any) -> Evidence:
+class Rotation(Setting):
+    """One token on the circle under the rotation head."""
+
+    steps: of.Steps = (0.2, 0.1, 0.05)
+    until: of.Until = 1.0
+    beta: of.Beta = 1.0
+    rtol: of.Rtol = 1e-13
+
+
+def simulate(s: Rotation) -> Evidence:
     """The chain X^η(t) = X^{⌊t/η⌋} and the corrected flow, at t = η/2, at the last grid time and in between."""
     law = fixed_heads(_TURN, np.zeros((2, 2)))
     depths = [round(s.until / eta) for eta in s.steps]
@@ -49,14 +58,14 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def simulate_order(s: Any) -> Evidence:
+def simulate_order(s: Rotation) -> Evidence:
     """The order in η of the largest distance over all times."""
     found = simulate(s)
     order, bend = limiting_order(s.steps, found.values["largest_distance"])
     return Evidence({"uniform_order": order}, {"uniform_order": bend}, curves=found.curves, runs=found.runs)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Rotation) -> Evidence:
     """sin(η/2), 1 - arctan(η)/η, and chords of the angles t(1 - arctan(η)/η) = O(η²) at grid times, O(η) between."""
     eta = np.asarray(s.steps)
     apart, ends = 1 - np.arctan(eta) / eta, eta * np.round(s.until / eta)
@@ -76,27 +85,25 @@ def predict(s: Any) -> Evidence:
     )
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: Rotation) -> Evidence:
     """η max(η, α) with α = 0, uniformly in t."""
     eta = np.asarray(s.steps)
     advice = unreadable("uniform_order", s.steps, s.until)
     return Evidence({"uniform_order": 2.0}, curves=(Curve("∝ η²", eta, eta**2 / 3),), undecided=advice)
 
 
-_SETTING = {"steps": [0.2, 0.1, 0.05], "until": 1.0, "beta": 1.0, "rtol": 1e-13}
-_FULL = {"steps": [0.2, 0.1, 0.05, 0.025, 0.0125]}
 _AXES = Axes("step η", "largest distance between chain and flow", x_scale="log", y_scale="log")
 _ORDER = absolute(0.05, "second next order of the error at these steps; the next is fitted")
 
-claim(
+C02 = claim(
     "homogenized/C02",
     HOMOGENIZED,
     "improved rate, at grid times only (derived)",
     "With the rotation head V = J the chain lags behind its limit at t = η/2 by exactly sin(η/2) in ⟨e₂,x⟩, and at "
     "grid times its angle is t·arctan(η)/η: their distance is of order η² at grid times and of order η between them.",
     models=("random", "homogenized-ode"),
-    quick=_SETTING,
-    full=_FULL,
+    quick=Rotation(),
+    full=Rotation(steps=(0.2, 0.1, 0.05, 0.025, 0.0125)),
     within={
         "lag": absolute(1e-12, "closed form, solver at 1e-13"),
         "angle_error": absolute(1e-12, "closed form, rounding"),
@@ -108,20 +115,13 @@ claim(
     axes=_AXES,
 )
 
-claim(
+C02.printed_as(
     "homogenized/ER-02",
-    HOMOGENIZED,
     "improved rate, uniformly in time, as printed",
     "The distance between chain and corrected limit is of order η·max(η, α) uniformly over all t ≤ t_L; without noise "
     "(α = 0) of order η².",
-    models=("random", "homogenized-ode"),
-    quick=_SETTING,
-    full=_FULL,
     within={"uniform_order": _ORDER},
     simulate=simulate_order,
     predict=predict_printed,
-    expected="refuted",
-    corrected_by="homogenized/C02",
-    axes=_AXES,
     note="Between grid times the chain stands still, which costs Θ(η) whatever the drift.",
 )

@@ -7,7 +7,7 @@ token attends to one other only (b = ∞). Gram-only chains, whose cost does not
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.collapse import collapse_time
@@ -27,14 +29,32 @@ from pathlines.observable.analysis import crossing_time
 ERRORS = 5.0
 
 
-def _orthogonal(n: int, b: float, v: float, depth: int, s: Any, seed: int) -> Run:
+class Orthogonal(Setting):
+    """Chains from orthogonal tokens."""
+
+    d: of.Dimension = 1024
+    v: of.LayerTime = 0.04
+    heads: of.Heads = 8
+    runs: of.Runs = 24
+    seed: of.Seed = 15
+
+
+def _orthogonal(n: int, b: float, v: float, depth: int, s: Orthogonal, seed: int) -> Run:
     """The mean overlap of n orthogonal tokens, by the sampler of Gram matrices."""
     model = RandomTransformer(s.d, heads=s.heads, step=math.sqrt(v * s.heads), logit_scale=b, qk_dim=math.inf)
     start, key = np.eye(n, min(n, s.d)), jax.random.key(seed)
     return chain(model, start, depth=depth, key=key, runs=s.runs, record="mean_overlap", sampler="gram")
 
 
-def simulate_hard(s: Any) -> Evidence:
+class HardAttention(Orthogonal):
+    """One chain at a large logit scale."""
+
+    n: of.Tokens = 16
+    b: of.LogitScale = 100.0
+    layers: of.Depth = 136
+
+
+def simulate_hard(s: HardAttention) -> Evidence:
     """One chain."""
     run = _orthogonal(s.n, s.b, s.v, s.layers, s, s.seed)
     mean, error = mean_and_error(run["mean_overlap"].values)
@@ -46,7 +66,7 @@ def simulate_hard(s: Any) -> Evidence:
     )
 
 
-def predict_hard(s: Any) -> Evidence:
+def predict_hard(s: HardAttention) -> Evidence:
     """The layer map with f, g at this logit scale and p = ∞."""
     curve = layer_map_curve(s.layers, s.n, s.b, s.v, d=s.d).overlap
     return Evidence(
@@ -63,8 +83,8 @@ claim(
     "At very low temperature (b ≫ √(2 log n)) every token attends to one other, f → 1 and g → P(same argmax), and "
     "the overlap of finitely many tokens follows the layer map γ′ = (γ+vS)/(1+vP): slow, but collapse all the same.",
     models=("random",),
-    quick={"n": 16, "d": 1024, "b": 100.0, "v": 0.04, "heads": 8, "layers": 136, "runs": 24, "seed": 15},
-    full={"b": 400.0, "d": 16384, "heads": 16, "runs": 96},
+    quick=HardAttention(),
+    full=HardAttention(d=16384, heads=16, runs=96, b=400.0),
     within={
         "overlap": standard_errors(
             ERRORS,
@@ -82,12 +102,24 @@ def _half_time(curve: np.ndarray, v: float) -> float:
     return crossing_time(v * np.arange(len(curve)), curve, 0.5)
 
 
-def _depth(n: int, v: float, s: Any) -> int:
+class CollapseTimes(Orthogonal):
+    """Collapse times over n and b."""
+
+    d: of.Dimension = 100_000
+    v: of.LayerTime = 0.1
+    runs: of.Runs = 16
+    seed: of.Seed = 56
+    ns: of.Sizes = (8, 32)
+    bs: Annotated[tuple[of.NonNegative, ...], means("logit scales", "b")] = (0.0, 30.0)
+    horizon: Annotated[of.Positive, means("where the runs end, over n^{3/4}", unit="diffusive time")] = 1.0
+
+
+def _depth(n: int, v: float, s: CollapseTimes) -> int:
     """Layers enough to pass the level ½ with hard attention: the power of n is below ¾."""
     return math.ceil(s.horizon * n**0.75 / v)
 
 
-def _cases(s: Any) -> list[tuple[float, int, float]]:
+def _cases(s: CollapseTimes) -> list[tuple[float, int, float]]:
     """(b, n, v): every length at every b, with layers of time v and v/2."""
     several("ns", s.ns)
     return [(b, n, v) for b in s.bs for n in s.ns for v in (s.v, s.v / 2)]
@@ -104,12 +136,12 @@ def _extrapolated(times: np.ndarray) -> np.ndarray:
     return 2 * times[..., 1] - times[..., 0]
 
 
-def _exponent(times: np.ndarray, s: Any) -> np.ndarray:
+def _exponent(times: np.ndarray, s: CollapseTimes) -> np.ndarray:
     """Between the first and the last n, for each b."""
     return np.log(times[:, -1] / times[:, 0]) / math.log(s.ns[-1] / s.ns[0])
 
 
-def simulate_times(s: Any) -> Evidence:
+def simulate_times(s: CollapseTimes) -> Evidence:
     """τ_½ of chains with layers v and v/2 for each b and n, and what they tend to as v → 0."""
     runs = [_orthogonal(n, b, v, _depth(n, v, s), s, s.seed + k) for k, (b, n, v) in enumerate(_cases(s))]
     found = [_measured_time(run, v) for run, (_, _, v) in zip(runs, _cases(s), strict=True)]
@@ -129,7 +161,7 @@ def simulate_times(s: Any) -> Evidence:
     )
 
 
-def predict_times(s: Any) -> Evidence:
+def predict_times(s: CollapseTimes) -> Evidence:
     """τ_½ of the ODE at d = ∞ and its exponent, each known up to what extrapolation misses for the layer map (O(v²))
     and 2/d; and the crossings of the layer map, up to v/H for the noise of the scores.
     """
@@ -165,17 +197,8 @@ claim(
     "n); with hard attention (b → ∞) the logarithm becomes a power of n. Chains of Gram matrices pass ½ at the "
     "times of the layer map, and at the predicted ones as v → 0.",
     models=("random",),
-    quick={
-        "ns": [8, 32],
-        "bs": [0.0, 30.0],
-        "d": 100000,
-        "v": 0.1,
-        "heads": 8,
-        "horizon": 1.0,
-        "runs": 16,
-        "seed": 56,
-    },
-    full={"ns": [16, 64], "bs": [0.0, 2.0, 4.0, 400.0], "runs": 24},
+    quick=CollapseTimes(),
+    full=CollapseTimes(runs=24, ns=(16, 64), bs=(0.0, 2.0, 4.0, 400.0)),
     within={
         "half_time": standard_errors(ERRORS, "standard errors over runs; 1.5 times what the layer map leaves, and 2/d"),
         "map_time": standard_errors(ERRORS, "standard errors over runs, and v/H for the noise of the scores"),

@@ -7,7 +7,7 @@ chain in NumPy that draws every matrix.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -17,14 +17,30 @@ from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized import direct
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
 from pathlines.model import RandomTransformer
 
 
-def _run(s: Any, eta: float, heads: int, runs: int, seed: int, sampler: str = "auto") -> Run:
+class Sampled(Setting):
+    """Chains from orthogonal tokens beside a chain that draws every matrix."""
+
+    n: of.Tokens = 4
+    d: of.Dimension = 16
+    b: of.LogitScale = 2.0
+    qk_dim: Annotated[of.Count | None, means("width of the query-key factors; none for d", "p")] = None
+    depth: of.Depth = 11
+    every: of.Every = 11
+    runs: of.Runs = 6000
+    check_runs: of.CheckRuns = 8000
+    seed: of.Seed = 5
+
+
+def _run(s: Sampled, eta: float, heads: int, runs: int, seed: int, sampler: str = "auto") -> Run:
     net = RandomTransformer(s.d, heads=heads, step=eta, logit_scale=s.b, qk_dim=s.qk_dim)
     start = Sphere(s.d).simplex(s.n)
     return chain(
@@ -40,7 +56,16 @@ def _numpy(n: int, d: int, b: float, p: int | None, eta: float, heads: int, dept
     return mean_and_error(curve)
 
 
-def simulate_heads(s: Any) -> Evidence:
+Pairs = Annotated[tuple[tuple[of.Positive, of.Count], ...], means("residual steps and heads", "η, H")]
+
+
+class StepsAndHeads(Sampled):
+    """Steps and heads of one v = η²/H."""
+
+    pairs: Pairs = ((0.3, 1), (0.6, 4))
+
+
+def simulate_heads(s: StepsAndHeads) -> Evidence:
     """The mean overlap after the last layer for each (η, H)."""
     times = [eta**2 / heads for eta, heads in s.pairs]
     require(max(times) < min(times) * (1 + 1e-9), "pairs", "have the same η²/H", s.pairs)
@@ -55,7 +80,7 @@ def simulate_heads(s: Any) -> Evidence:
     return Evidence({"overlap": finals}, {"overlap": spreads}, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_heads(s: Any) -> Evidence:
+def predict_heads(s: StepsAndHeads) -> Evidence:
     """One head of the same v, in NumPy."""
     eta = float(np.sqrt(s.pairs[0][0] ** 2 / s.pairs[0][1]))
     mean, error = _numpy(s.n, s.d, s.b, s.qk_dim, eta, 1, s.depth, s.check_runs, s.seed)
@@ -64,7 +89,16 @@ def predict_heads(s: Any) -> Evidence:
     return Evidence({"overlap": mean[-1]}, {"overlap": error[-1]}, curves=(curve,), source="NumPy Monte Carlo")
 
 
-def simulate_samplers(s: Any) -> Evidence:
+class Samplers(Sampled):
+    """Several samplers of one chain."""
+
+    eta: of.Step = 0.3
+    heads: of.Heads = 1
+    samplers: Annotated[tuple[str, ...], means("samplers: gram, low-rank, naive")] = ("gram", "low-rank")
+    naive_runs: Annotated[of.Count, means("runs of the naive sampler")] = 1000
+
+
+def simulate_samplers(s: Samplers) -> Evidence:
     """The mean overlap at recorded layers, by each sampler with its own keys."""
     means, errors, curves, runs = [], [], [], []
     for k, sampler in enumerate(s.samplers):
@@ -79,7 +113,7 @@ def simulate_samplers(s: Any) -> Evidence:
     return Evidence(values, spread, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_samplers(s: Any) -> Evidence:
+def predict_samplers(s: Samplers) -> Evidence:
     """The chain in NumPy, every matrix drawn."""
     mean, error = _numpy(s.n, s.d, s.b, s.qk_dim, s.eta, s.heads, s.depth, s.check_runs, s.seed)
     layers = np.arange(0, s.depth + 1, s.every)
@@ -98,19 +132,8 @@ claim(
     "At fixed v = η²/H and fixed τ the number of heads does not matter (up to O(v)): from orthogonal tokens, chains "
     "with H heads and step η√H have the mean overlap of one head with step η.",
     models=("random",),
-    quick={
-        "n": 4,
-        "d": 16,
-        "b": 2.0,
-        "qk_dim": None,
-        "pairs": [[0.3, 1], [0.6, 4]],
-        "depth": 11,
-        "every": 11,
-        "runs": 6000,
-        "check_runs": 8000,
-        "seed": 5,
-    },
-    full={"pairs": [[0.3, 1], [0.6, 4], [1.2, 16]], "runs": 16000, "check_runs": 16000},
+    quick=StepsAndHeads(),
+    full=StepsAndHeads(runs=16000, check_runs=16000, pairs=((0.3, 1), (0.6, 4), (1.2, 16))),
     within={"overlap": standard_errors(5.0, "standard errors over runs, those of the NumPy chain included")},
     simulate=simulate_heads,
     predict=predict_heads,
@@ -126,29 +149,10 @@ claim(
     "Drawing whole matrices, drawing only what a factor of the Gram matrix needs (Bartlett), and moving only the Gram "
     "matrix are the same chain in law: the mean overlaps agree at every depth.",
     models=("random",),
-    quick={
-        "n": 4,
-        "d": 16,
-        "b": 2.0,
-        "qk_dim": None,
-        "eta": 0.3,
-        "heads": 1,
-        "depth": 11,
-        "every": 11,
-        "samplers": ["gram", "low-rank"],
-        "runs": 6000,
-        "naive_runs": 1000,
-        "check_runs": 8000,
-        "seed": 5,
-    },
-    full={
-        "samplers": ["gram", "low-rank", "naive"],
-        "heads": 2,
-        "depth": 22,
-        "runs": 16000,
-        "naive_runs": 8000,
-        "check_runs": 16000,
-    },
+    quick=Samplers(),
+    full=Samplers(
+        depth=22, runs=16000, check_runs=16000, heads=2, samplers=("gram", "low-rank", "naive"), naive_runs=8000
+    ),
     within={"overlap": standard_errors(5.0, "standard errors over runs, those of the NumPy chain included")},
     simulate=simulate_samplers,
     predict=predict_samplers,

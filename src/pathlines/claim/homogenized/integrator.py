@@ -6,7 +6,7 @@ Two heads, no sampling: the expectation of a scheme is a sum over all heads and 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from jaxtyping import Array
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.finite_heads import (
     Case,
+    FewHeads,
     case_of,
     chain_mean,
     equation,
@@ -27,8 +28,10 @@ from pathlines.claim.homogenized.finite_heads import (
 )
 from pathlines.claim.homogenized.rates import limiting_order
 from pathlines.claim.tolerance import absolute, at_most, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import means
 from pathlines.limit.homogenized.scheme_tree import METHODS, scheme_expectation
 from pathlines.model.homogenized_sde import HomogenizedSDE
 from pathlines.weights import MixtureHeads
@@ -41,7 +44,19 @@ BENDS = 3
 """Next orders of Euler's error that are fitted beside its order."""
 
 
-def _deltas(s: Any) -> np.ndarray:
+Steps = Annotated[tuple[of.Count, ...], means("numbers of steps of the SDE, the last one that of the layers")]
+
+
+class SplitSteps(FewHeads):
+    """Steps of the SDE up to those of the chain."""
+
+    heads: of.Heads = 1
+    layers: Annotated[of.Count, means("layers of the chain", "L")] = 12
+    steps: Steps = (3, 4, 6, 8, 12)
+    update: of.Update = "ambient"
+
+
+def _deltas(s: SplitSteps) -> np.ndarray:
     """δ = T/K for each K, descending to η."""
     steps = list(s.steps)
     require(steps == sorted(set(steps)) and len(steps) >= 3, "steps", "hold three or more ascending numbers", steps)
@@ -89,7 +104,7 @@ def scheme_mean(case: Case, eta: float, steps: int, method: str) -> np.ndarray:
     return weights @ mapped(_looked, states)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: SplitSteps) -> Evidence:
     """Scheme − SDE of the mean overlap for each δ; at δ = η beside chain − SDE."""
     case, eta, delta = case_of(s), s.until / s.layers, _deltas(s)
     sde = sde_mean(case, eta, "full")
@@ -109,7 +124,7 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: SplitSteps) -> Evidence:
     """The same errors from NumPy's tree; a tenth of chain − SDE; first order."""
     case, eta = case_of(s), s.until / s.layers
     sde, law = sde_mean(case, eta, "full").value[0], equation(case, eta, "full")
@@ -129,17 +144,8 @@ claim(
     "of chain − SDE, which it therefore shows. Euler steps have an error of first order in δ from the drift alone, "
     "as large as the corrector they should resolve.",
     models=("homogenized-sde", "random"),
-    quick={
-        "n": 4,
-        "beta": 1.5,
-        "until": 1.2,
-        "probability": 0.5,
-        "heads": 1,
-        "layers": 12,
-        "steps": [3, 4, 6, 8, 12],
-        "update": "ambient",
-    },
-    full={"probability": 0.2, "layers": 8, "steps": [3, 4, 5, 6, 8]},
+    quick=SplitSteps(),
+    full=SplitSteps(probability=0.2, layers=8, steps=(3, 4, 5, 6, 8)),
     within={
         "split": absolute(2e-9, "rounding; two programs of the same scheme share the reference"),
         "euler": relative(1e-6, "rounding"),

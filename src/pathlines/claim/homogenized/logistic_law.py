@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -18,7 +18,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.logistic import corrected_parameter, logistic_mass
@@ -37,7 +39,21 @@ def _tokens(d: int, n: int) -> Any:
     return partial(Sphere(d).uniform_span if n <= d else Sphere(d).uniform, n=n)
 
 
-def _run(s: Any) -> Run:
+class HighTemperature(Setting):
+    """A chain of random tokens at a small logit scale."""
+
+    n: of.Tokens = 24
+    d: of.Dimension = 512
+    beta: of.Beta = 0.05
+    sigma_a: Annotated[of.Positive, means("standard deviation of the entries of the query-key factors", "σ_A")] = 1.0
+    eta: of.Step = 0.25
+    depth: of.Depth = 80
+    every: of.Every = 8
+    runs: of.Runs = 64
+    seed: of.Seed = 12
+
+
+def _run(s: HighTemperature) -> Run:
     net = RandomTransformer(s.d, step=s.eta, beta=s.beta, sigma_a=s.sigma_a)
     return chain(
         net,
@@ -50,22 +66,22 @@ def _run(s: Any) -> Run:
     )
 
 
-def _clock(s: Any) -> np.ndarray:
+def _clock(s: HighTemperature) -> np.ndarray:
     return s.eta**2 * np.arange(0, s.depth + 1, s.every)
 
 
-def _early(s: Any) -> np.ndarray:
+def _early(s: HighTemperature) -> np.ndarray:
     """Recorded times with m < 1/5 in the mean, the first excepted."""
     typical = 1 / (1 + (s.n - 1) * np.exp(-_clock(s)))
     return np.flatnonzero((typical < 0.2) & (_clock(s) > 0))
 
 
-def _advance(s: Any, tau: np.ndarray) -> np.ndarray:
+def _advance(s: HighTemperature, tau: np.ndarray) -> np.ndarray:
     """ℓ log(1+v): the time of the logistic law after ℓ = τ/v layers, for m' = (1+v)m/(1+vm) at β = 0."""
     return np.log1p(s.eta**2) / s.eta**2 * tau
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: HighTemperature) -> Evidence:
     """The mean of m, and of the growth of its log-odds while m is small, over runs."""
     run = _run(s)
     m = run["mean_square"].values
@@ -77,14 +93,14 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def _law(s: Any, preference: bool) -> OverlapLaw:
+def _law(s: HighTemperature, preference: bool) -> OverlapLaw:
     """The chain to first order in 1/d, with or without what tokens nearer to the mean lose."""
     b = math.sqrt(corrected_parameter(s.beta, s.sigma_a, s.d))
     branch = attention_branch(simplex_table(s.n, b), s.eta**2, preference=preference)
     return overlap_law(s.depth, s.n, s.d, [branch], random_start=True)
 
 
-def _undecided(s: Any) -> dict[str, str]:
+def _undecided(s: HighTemperature) -> dict[str, str]:
     advice = {}
     if corrected_parameter(s.beta, s.sigma_a, s.d) > 2 * math.log(s.n):
         advice = {"beta": f"beta={math.sqrt(math.log(s.n) / s.d) / s.sigma_a**2:.2g} would make logits small enough"}
@@ -93,7 +109,7 @@ def _undecided(s: Any) -> dict[str, str]:
     return {name: text for text in advice.values() for name in ("growth", "mass")}
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: HighTemperature) -> Evidence:
     """Mean log-odds and mean of m of the law to first order in 1/d; errors are its spread over runs, and all that the
     query-keys do through tokens nearer to the mean, whose next order in b is not known.
     """
@@ -126,18 +142,8 @@ claim(
     "log-odds grow by log(1+v) a layer, the diffusive time v as v → 0, less (4−3m)v/d in the mean over runs, half of "
     "it because they fluctuate by 2√(τ/d).",
     models=("random",),
-    quick={
-        "n": 24,
-        "d": 512,
-        "beta": 0.05,
-        "sigma_a": 1.0,
-        "eta": 0.25,
-        "depth": 80,
-        "every": 8,
-        "runs": 64,
-        "seed": 12,
-    },
-    full={"n": 200, "d": 4096, "beta": 0.0177, "eta": 0.3, "depth": 88, "every": 11, "runs": 16},
+    quick=HighTemperature(),
+    full=HighTemperature(n=200, d=4096, beta=0.0177, eta=0.3, depth=88, every=11, runs=16),
     within={
         "growth": standard_errors(ERRORS, "the spread of the law over runs, and its term of unknown next order in b"),
         "mass": standard_errors(ERRORS, "the same"),

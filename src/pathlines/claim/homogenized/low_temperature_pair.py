@@ -8,7 +8,7 @@ print.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.low_temperature import pair_diffusion
@@ -42,12 +44,23 @@ def _pairs(d: int, qk_dim: int, step: float, time: float, runs: int, seed: int) 
     return chain(model, 0.0, depth=depth, every=every, key=jax.random.key(seed), runs=runs)
 
 
-def _width(s: Any) -> int:
+class ZeroTemperature(Setting):
+    """Pairs that attend to Ax/|Ax|."""
+
+    d: of.Dimension = 32
+    width_ratio: of.WidthRatio = 1.0
+    step: of.Step = 0.3
+    times: Annotated[tuple[of.NonNegative, ...], means("when the overlaps are compared", "t", unit="τ/d")] = (0.5, 1.0)
+    runs: of.Runs = 5000
+    seed: of.Seed = 12
+
+
+def _width(s: ZeroTemperature) -> int:
     """p of the setting's ratio p/d."""
     return round(s.d * s.width_ratio)
 
 
-def simulate_square(s: Any) -> Evidence:
+def simulate_square(s: ZeroTemperature) -> Evidence:
     """E R² of the chain; between recorded layers, which are short against the slow clock, by interpolation."""
     run = _pairs(s.d, _width(s), s.step, max(s.times), s.runs, s.seed)
     clock = run.data["slow"].values
@@ -62,13 +75,13 @@ def simulate_square(s: Any) -> Evidence:
     )
 
 
-def _square_law(s: Any, kappa: float, label: str) -> tuple[np.ndarray, Curve]:
+def _square_law(s: ZeroTemperature, kappa: float, label: str) -> tuple[np.ndarray, Curve]:
     curve = np.unique(np.concatenate([max(s.times) * CURVE, s.times]))
     values = expected_overlap_power(curve, kappa)
     return values[np.searchsorted(curve, s.times)], Curve(label, curve, values)
 
 
-def predict_square(s: Any) -> Evidence:
+def predict_square(s: ZeroTemperature) -> Evidence:
     """The slow limit with κ = 3/2 + d/(2p), and the diffusion at this d with the exact kernel."""
     kappa = kappa_of(s.d, _width(s))
     limit, curve = _square_law(s, kappa, f"κ = {kappa:g}")
@@ -82,25 +95,23 @@ def predict_square(s: Any) -> Evidence:
     )
 
 
-def predict_printed_square(s: Any) -> Evidence:
+def predict_printed_square(s: ZeroTemperature) -> Evidence:
     """The slow limit with κ = 1."""
     limit, curve = _square_law(s, PRINTED_KAPPA, f"κ = {PRINTED_KAPPA:g}")
     return Evidence({"square": limit}, curves=(curve,))
 
 
-_SQUARE = {"d": 32, "width_ratio": 1.0, "step": 0.3, "times": [0.5, 1.0], "runs": 5000, "seed": 12}
-_SQUARE_FULL = {"d": 64, "times": [1.0, 2.0], "runs": 10000}
 _SQUARE_AXES = Axes("slow time t = τ/d", "E R²")
 
-claim(
+C12 = claim(
     "homogenized/C12",
     HOMOGENIZED,
     "low-temperature logistic SDE, corrected (derived)",
     "Two tokens attending to Ax/|Ax| with A = WW′ᵀ of d × p Gaussian factors have, on the clock t = τ/d and as d → "
     "∞, the overlap dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 3/2 + d/(2p): κ = 2 at p = d, that is R = tanh(√2 B).",
     models=("low-temperature-pair",),
-    quick=_SQUARE,
-    full=_SQUARE_FULL,
+    quick=ZeroTemperature(),
+    full=ZeroTemperature(d=64, times=(1.0, 2.0), runs=10000),
     within={
         "square": standard_errors(
             ERRORS, "standard errors over pairs, 0.35/d (the diffusion at finite d, t ≤ 2), and the layers as below"
@@ -117,25 +128,28 @@ claim(
     ),
 )
 
-claim(
+C12.printed_as(
     "homogenized/ER-07",
-    HOMOGENIZED,
     "low-temperature logistic SDE, as printed",
     "The slow overlap of a pair at zero temperature obeys dR = −R(1−R²)dt + √2(1−R²)dB (κ = 1).",
-    models=("low-temperature-pair",),
-    quick=_SQUARE,
-    full=_SQUARE_FULL,
     within={"square": absolute(0.025, "that of the corrected law")},
-    simulate=simulate_square,
     predict=predict_printed_square,
-    expected="refuted",
-    corrected_by="homogenized/C12",
-    axes=_SQUARE_AXES,
     note="κ = 1 would give E R² = 0.648, 0.814 at t = 1, 2. It drops the curvature of the kernel E⟨Ax/|Ax|, Ay/|Ay|⟩.",
 )
 
 
-def simulate_absorption(s: Any) -> Evidence:
+class Absorption(Setting):
+    """The equation of one overlap."""
+
+    kappa: Annotated[float, means("strength of the drift", "κ")] = 1.0
+    start: Annotated[of.Cosine, means("overlap at the start", "R₀")] = 0.5
+    time: Annotated[of.Positive, means("where the runs end", "t", unit="τ/d")] = 8.0
+    time_step: Annotated[of.Positive, means("step of the integrator", unit="τ/d")] = 0.04
+    runs: of.Runs = 10000
+    seed: of.Seed = 21
+
+
+def simulate_absorption(s: Absorption) -> Evidence:
     """Paths of the logistic SDE in y = artanh R."""
     depth = round(s.time / s.time_step)
     every = max(1, depth // ROWS)
@@ -165,7 +179,7 @@ def scale_function(r: np.ndarray, kappa: float) -> np.ndarray:
     return np.interp(np.arcsin(r), grid, total / total[-1])
 
 
-def predict_absorption(s: Any) -> Evidence:
+def predict_absorption(s: Absorption) -> Evidence:
     """½ + arcsin(R₀)/π at κ = 1."""
     value = float(consensus_probability(s.start, s.kappa))
     ends = [0.0, s.time]
@@ -179,8 +193,8 @@ claim(
     "In dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 1, arcsin R is a martingale and R is absorbed at ±1, at +1 with "
     "probability ½ + arcsin(R₀)/π (for κ < 2: an incomplete beta function).",
     models=("logistic-pair",),
-    quick={"kappa": 1.0, "start": 0.5, "time": 8.0, "time_step": 0.04, "runs": 10000, "seed": 21},
-    full={"time_step": 0.01, "runs": 40000},
+    quick=Absorption(),
+    full=Absorption(time_step=0.01, runs=40000),
     within={
         "positive": standard_errors(ERRORS, "standard errors over paths, and the share that may still change sides"),
         "martingale": standard_errors(ERRORS, "standard errors over paths"),

@@ -7,7 +7,7 @@ order η^{3/2} only.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -17,8 +17,10 @@ from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.coefficients import first_slope, leading
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
 from pathlines.limit.homogenized.matrix_noise import CoupledEnds, MatrixNoise
@@ -61,7 +63,23 @@ def _means(ends: CoupledEnds) -> Means:
     return *gap, chain_mean, chain_error
 
 
-def _coupled(s: Any, eta: float, seed: int) -> CoupledEnds:
+class CoupledNoise(Setting):
+    """Chain and SDE under one matrix Brownian motion."""
+
+    n: of.Tokens = 5
+    d: of.Dimension = 4
+    beta: of.Beta = 1.0
+    heads: of.Heads = 2
+    until: of.Until = 1.2
+    steps: of.Steps = (0.2, 0.1)
+    time_step: of.TimeStep = 0.1
+    corrector: Annotated[str, means("drift: none (b), paper (printed) or full (boxed)")] = "full"
+    pairs: Annotated[of.Count, means("coupled pairs of chain and SDE")] = 4000
+    check_pairs: Annotated[of.Count, means("coupled pairs of the second opinion")] = 12000
+    seed: of.Seed = 25
+
+
+def _coupled(s: CoupledNoise, eta: float, seed: int) -> CoupledEnds:
     """By the engine."""
     law = GaussianHeads(s.d, s.d**-0.5, 0.0, None, 1.0, 1.0)
     deep = RandomTransformer(law=law, beta=s.beta, step=eta, heads=s.heads)
@@ -74,7 +92,7 @@ def _coupled(s: Any, eta: float, seed: int) -> CoupledEnds:
     return CoupledEnds(*(run["tokens"].values[:, -1] for run in runs))
 
 
-def _uncorrected(s: Any) -> np.ndarray:
+def _uncorrected(s: CoupledNoise) -> np.ndarray:
     """κ, the first-order error of the drift b alone: d/dη at η = 0 of the flow of the boxed drift less that of b."""
     one = np.eye(s.d)[None]
 
@@ -87,7 +105,7 @@ def _uncorrected(s: Any) -> np.ndarray:
     return first_slope(lambda eta: end(eta, "full") - end(eta, "none"))
 
 
-def _remaining(s: Any, gap: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _remaining(s: CoupledNoise, gap: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The coefficient of η in chain - SDE over κ, and its error: truncated terms and ``ERRORS`` standard errors."""
     first, truncated = leading(s.steps, gap, 1.0)
     weights = leading(s.steps, np.eye(len(gap)), 1.0)[0]
@@ -95,7 +113,7 @@ def _remaining(s: Any, gap: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, 
     return first / whole, (truncated + ERRORS * np.sqrt(weights**2 @ error**2)) / np.abs(whole)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: CoupledNoise) -> Evidence:
     """Chain - SDE for each η, and what is left of its first order, as a share of that with the drift b."""
     several("steps", s.steps)
     found = [_means(_coupled(s, eta, s.seed + k)) for k, eta in enumerate(s.steps)]
@@ -117,16 +135,16 @@ def _second_opinion(
     return _means(law.ends(start(n, d), depth, parts, pairs, seed))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: CoupledNoise) -> Evidence:
     """The same differences from NumPy with other noise; nothing is left at first order."""
     found = []
     for k, eta in enumerate(s.steps):
         depth, parts = _whole("steps", s.until / eta), _whole("time_step", eta / s.time_step)
         found.append(_second_opinion(s.n, s.d, s.beta, s.heads, eta, depth, parts, s.check_pairs, 1000 + s.seed + k))
     gap, error, chain, own = (np.array(column) for column in zip(*found, strict=True))
-    eta = np.asarray(s.steps)
+    etas = np.asarray(s.steps)
     guides = tuple(
-        Curve("∝ η²", eta, np.abs(gap[-1, k]) * (eta / eta[-1]) ** 2, panel=name) for k, name in enumerate(OBSERVED)
+        Curve("∝ η²", etas, np.abs(gap[-1, k]) * (etas / etas[-1]) ** 2, panel=name) for k, name in enumerate(OBSERVED)
     )
     return Evidence(
         {"gap": gap.ravel(), "chain": chain.ravel(), "remaining": 0.0},
@@ -144,20 +162,8 @@ claim(
     "O(η²), for the mean overlap, ⟨x₁,e₁⟩ and its square: the boxed drift leaves nothing of the first-order error that "
     "b alone has.",
     models=("random", "homogenized-sde"),
-    quick={
-        "n": 5,
-        "d": 4,
-        "beta": 1.0,
-        "heads": 2,
-        "until": 1.2,
-        "steps": [0.2, 0.1],
-        "time_step": 0.1,
-        "corrector": "full",
-        "pairs": 4000,
-        "check_pairs": 12000,
-        "seed": 25,
-    },
-    full={"steps": [0.4, 0.2, 0.1], "time_step": 0.05, "pairs": 30000, "check_pairs": 120000},
+    quick=CoupledNoise(),
+    full=CoupledNoise(steps=(0.4, 0.2, 0.1), time_step=0.05, pairs=30000, check_pairs=120_000),
     within={
         "gap": standard_errors(ERRORS, "standard errors over coupled pairs, both programs"),
         "chain": standard_errors(ERRORS, "standard errors over runs, both programs"),

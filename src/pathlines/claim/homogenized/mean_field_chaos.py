@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,9 @@ from pathlines.claim.estimate import mean_and_error, student
 from pathlines.claim.homogenized.rates import log_slope, several
 from pathlines.claim.tolerance import absolute, at_most, standard_errors
 from pathlines.domain.quadrature import Markers
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains, synchronous_coupling
 from pathlines.limit.homogenized import mean_field as theory
 from pathlines.limit.homogenized.chaos import response
@@ -28,7 +30,17 @@ LONGEST = 2.5
 """Diffusive time up to which some hundred tokens still fill the transported density."""
 
 
-def circle_chain(s: Any, multiplicities: Any = None) -> RandomTransformer:
+class OnTheCircle(Setting):
+    """Tokens of a von Mises law under random layers on the circle."""
+
+    concentration: Annotated[of.NonNegative, means("concentration of the law at the start")] = 0.8
+    b: of.LogitScale = 2.0
+    v: of.LayerTime = 0.05
+    runs: of.Runs = 100
+    seed: of.Seed = 27
+
+
+def circle_chain(s: OnTheCircle, multiplicities: Any = None) -> RandomTransformer:
     """One head a layer on the circle, of logit scale b, p = ∞, and layer time v."""
     return RandomTransformer(2, step=math.sqrt(s.v), logit_scale=s.b, qk_dim=math.inf, multiplicities=multiplicities)
 
@@ -38,7 +50,21 @@ def angles_of(x: np.ndarray) -> np.ndarray:
     return np.arctan2(x[..., 1], x[..., 0])
 
 
-def drawn_heads(s: Any) -> tuple[np.ndarray, np.ndarray]:
+class Samples(OnTheCircle):
+    """Two samples of several sizes."""
+
+    ns: of.Sizes = (32, 128)
+    layers: of.Depth = 40
+
+
+class Copies(Samples):
+    """Tokens and their copies in the mean field."""
+
+    runs: of.Runs = 300
+    nodes: Annotated[of.Count, means("quantile nodes of the mean field")] = 64
+
+
+def drawn_heads(s: Copies) -> tuple[np.ndarray, np.ndarray]:
     """V and A (runs, layers, 2, 2) that the chain draws in layer ℓ of run r, from the keys it documents."""
     law, key = circle_chain(s).law, jax.random.key(s.seed)
     layers = jnp.arange(1, s.layers + 1)
@@ -51,7 +77,7 @@ def drawn_heads(s: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(heads.value)[:, :, 0], np.asarray(heads.query)[:, :, 0]
 
 
-def simulate_chaos(s: Any) -> Evidence:
+def simulate_chaos(s: Copies) -> Evidence:
     """sup_ℓ |x_i - x̄_i|² averaged over the tokens of each run, beside the linear response to the same start."""
     several("ns", s.ns)
     law = Markers(np.asarray(von_mises_nodes(s.nodes, s.concentration)), np.full(s.nodes, 1 / s.nodes))
@@ -87,7 +113,7 @@ def _order(ns: Any, logs: np.ndarray) -> tuple[float, float]:
     return float(mean), float(error)
 
 
-def predict_chaos(s: Any) -> Evidence:
+def predict_chaos(s: Copies) -> Evidence:
     """The response to the start's fluctuation, up to a factor 1 + O(1/n); the rate 1/n."""
     n = np.asarray(s.ns, float)
     return Evidence({"response": np.ones(len(n)), "order": -1.0}, {"response": 1 / n}, source="linear response")
@@ -101,17 +127,8 @@ claim(
     "sup_ℓ|x_i − x̄_i|² is of order 1/n, and in the geometric mean over runs it is the first-order response to the "
     "fluctuation of the start (derived).",
     models=("random", "transported-measure"),
-    quick={
-        "ns": [32, 128],
-        "nodes": 64,
-        "concentration": 0.8,
-        "b": 2.0,
-        "v": 0.05,
-        "layers": 40,
-        "runs": 300,
-        "seed": 27,
-    },
-    full={"ns": [16, 32, 64, 128, 256], "nodes": 96, "runs": 600},
+    quick=Copies(),
+    full=Copies(runs=600, ns=(16, 32, 64, 128, 256), nodes=96),
     within={
         "response": standard_errors(4.5, "errors over noises; 1/n for the second order"),
         "order": absolute(0.05, "1/n for n → ∞; 0.05 for its second order at n = 16", errors=4.5),
@@ -133,7 +150,7 @@ def _squared_distances(one: np.ndarray, other: np.ndarray) -> list[float]:
     return [circle_distance(x, y) ** 2 for x, y in zip(one, other, strict=True)]
 
 
-def simulate_law(s: Any) -> Evidence:
+def simulate_law(s: Samples) -> Evidence:
     """W₂² on the circle of two independent starts after the same heads, and after those of another run, for each n."""
     several("ns", s.ns)
     model, key = circle_chain(s), jax.random.key(s.seed)
@@ -158,7 +175,7 @@ def simulate_law(s: Any) -> Evidence:
     )
 
 
-def _thin(s: Any) -> dict[str, str]:
+def _thin(s: Samples) -> dict[str, str]:
     """Where these n do not show the rate: gaps in thin regions, or too little noise to tell laws apart."""
     time = s.v * s.layers
     if time > LONGEST:
@@ -176,7 +193,7 @@ def _order_of_means(ns: Any, values: np.ndarray) -> tuple[float, float]:
     return log_slope(ns, values.mean(axis=1))[0], student(count) * math.sqrt(count - 1) * float(slopes.std())
 
 
-def predict_law(s: Any) -> Evidence:
+def predict_law(s: Samples) -> Evidence:
     """Bounds: a power of n, and a quarter of what noise of its own leaves."""
     return Evidence({"order": -0.5, "share": 0.25}, source="bounds; the theorem has -1 for n → ∞")
 
@@ -188,8 +205,8 @@ claim(
     "Two independent samples of one law, moved by the same heads, come closer as n grows: E W₂² on the circle falls at "
     "least like n^{−1/2}, and at the largest n is below a quarter of what heads of their own leave.",
     models=("random",),
-    quick={"ns": [32, 128], "concentration": 0.8, "b": 2.0, "v": 0.05, "layers": 40, "runs": 100, "seed": 27},
-    full={"ns": [16, 32, 64, 128, 256], "runs": 300},
+    quick=Samples(),
+    full=Samples(runs=300, ns=(16, 32, 64, 128, 256)),
     within={
         "order": at_most("between -1 (the theorem) and the -0.8 seen for n ≤ 256", errors=3.0),
         "share": at_most("measured 0.16-0.18 at n = 128; noise of its own keeps laws apart at every n", errors=3.0),

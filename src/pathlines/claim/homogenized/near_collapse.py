@@ -8,7 +8,7 @@ drift is (σ²/d)[(d-3)κ'(1) - (d-1)κ(1)]: negative for relu, positive for str
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.limit.homogenized.collapse import layer_collapse_rates, near_collapse_rates
 from pathlines.limit.homogenized.perceptron_collapse import (
@@ -34,7 +36,16 @@ ROWS = 10
 TYPICAL, MEAN = "mean of log(1−R)", "log of mean(1−R)"
 
 
-def gaps(model: Model, n: int, d: int, s: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+class Closeness(Setting):
+    """Nearly parallel tokens, and how long they are followed."""
+
+    gap: Annotated[of.Positive, means("1 − overlap at the start", "1 − R₀")] = 0.0001
+    tau: of.Tau = 2.0
+    runs: of.Runs = 20000
+    seed: of.Seed = 16
+
+
+def gaps(model: Model, n: int, d: int, s: Closeness) -> tuple[np.ndarray, np.ndarray, Any]:
     """(times, 1 - ⟨x_1, x_2⟩ of every run over its first value, run), from n tokens with 1 - ⟨x_i, x_j⟩ = s.gap."""
     positive_integer("n", n, least=2)
     tick = next(iter(model.clocks.values()))
@@ -54,7 +65,7 @@ def rates(times: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return np.array([logs.mean(), math.log(last.mean())]) / span, spread
 
 
-def measured(cases: list[tuple[str, Model, int]], n: int, s: Any) -> Evidence:
+def measured(cases: list[tuple[str, Model, int]], n: int, s: Closeness) -> Evidence:
     """Both rates for each (label, model, d)."""
     found, curves, runs = [], [], []
     for label, model, d in cases:
@@ -107,13 +118,22 @@ RATES = {
 }
 
 
-def simulate_attention(s: Any) -> Evidence:
+class Attention(Closeness):
+    """Under attention alone."""
+
+    dims: of.Dimensions = (5, 20)
+    n: of.Tokens = 2
+    b: of.LogitScale = 0.0
+    v: of.LayerTime = 0.02
+
+
+def simulate_attention(s: Attention) -> Evidence:
     """Layers of attention, a chain for each dimension."""
     models = [RandomTransformer(d, step=math.sqrt(s.v), logit_scale=s.b) for d in s.dims]
     return with_layers(measured([(f"d = {m.d}", m, m.d) for m in models], s.n, s))
 
 
-def predict_attention(s: Any) -> Evidence:
+def predict_attention(s: Attention) -> Evidence:
     """-(d-1)/d and -(d-3)/d of the diffusion; and what layers of this v do, by quadrature, which differs by O(v)."""
     limit = expected([f"d = {d}" for d in s.dims], [near_collapse_rates(d) for d in s.dims], s.tau)
     return beside_layers(limit, [layer_collapse_rates(d, s.v) for d in s.dims])
@@ -126,8 +146,8 @@ claim(
     "Near collapse, for any n and logit scale, a typical gap obeys d log(1−R)/dτ = −(d−1)/d, while E(1−R) decays at "
     "the smaller rate (d−3)/d: collapse always attracts, and the mean gap is carried by rare late pairs.",
     models=("random",),
-    quick={"dims": [5, 20], "n": 2, "b": 0.0, "gap": 1e-4, "v": 0.02, "tau": 2.0, "runs": 20000, "seed": 16},
-    full={"dims": [4, 5, 10, 20], "v": 0.01, "runs": 100000},
+    quick=Attention(),
+    full=Attention(runs=100_000, dims=(4, 5, 10, 20), v=0.01),
     within=RATES,
     simulate=simulate_attention,
     predict=predict_attention,
@@ -135,7 +155,22 @@ claim(
 )
 
 
-def _perceptron(name: str, sigma_w: float, s: Any) -> RandomPerceptron:
+Cases = Annotated[tuple[tuple[str, of.Positive, of.Count], ...], means("activation, size and dimension", "σ, σ_w, d")]
+
+
+class Perceptrons(Closeness):
+    """Under random perceptrons alone."""
+
+    gap: Annotated[of.Positive, means("1 − overlap at the start", "1 − R₀")] = 1e-8
+    runs: of.Runs = 40000
+    seed: of.Seed = 2
+    cases: Cases = (("relu", 1.0, 4), ("erf", 3.0, 16))
+    width: Annotated[of.Count | None, means("width of the perceptron; none for infinitely wide")] = None
+    n: of.Tokens = 2
+    time_step: Annotated[of.Positive, means("time of one layer", unit="diffusive time")] = 0.02
+
+
+def _perceptron(name: str, sigma_w: float, s: Perceptrons) -> RandomPerceptron:
     return RandomPerceptron(name, sigma_w=sigma_w, width=s.width, time_step=s.time_step)
 
 
@@ -143,12 +178,12 @@ def _label(name: str, sigma_w: float, d: int) -> str:
     return f"{name}, σ_w = {sigma_w:g}, d = {d}"
 
 
-def simulate_perceptron(s: Any) -> Evidence:
+def simulate_perceptron(s: Perceptrons) -> Evidence:
     """Perceptron noise alone, a chain for each (activation, σ_w, d)."""
     return with_layers(measured([(_label(f, w, d), _perceptron(f, w, s), d) for f, w, d in s.cases], s.n, s))
 
 
-def predict_perceptron(s: Any) -> Evidence:
+def predict_perceptron(s: Perceptrons) -> Evidence:
     """From κ(1) and κ'(1) of the kernel; and what layers of this δ do, by quadrature, which differs by O(δ)."""
     found = [(typical_separation_rate(d, f, w), mean_separation_rate(d, f, w)) for f, w, d in s.cases]
     limit = expected([_label(*case) for case in s.cases], found, s.tau)
@@ -163,21 +198,10 @@ claim(
     "grows at [(d−1)(κ′(1)−κ(1)) + 2κ(1)]/d: relu synchronises typical pairs, a saturating odd activation drives "
     "them apart.",
     models=("random-perceptron",),
-    quick={
-        "cases": [["relu", 1.0, 4], ["erf", 3.0, 16]],
-        "width": None,
-        "n": 2,
-        "gap": 1e-8,
-        "time_step": 0.02,
-        "tau": 2.0,
-        "runs": 40000,
-        "seed": 2,
-    },
-    full={
-        "cases": [["relu", 1.0, 4], ["linear", 1.0, 4], ["erf", 1.0, 4], ["erf", 3.0, 16]],
-        "time_step": 0.01,
-        "runs": 600000,
-    },
+    quick=Perceptrons(),
+    full=Perceptrons(
+        runs=600_000, cases=(("relu", 1.0, 4), ("linear", 1.0, 4), ("erf", 1.0, 4), ("erf", 3.0, 16)), time_step=0.01
+    ),
     within=RATES,
     simulate=simulate_perceptron,
     predict=predict_perceptron,

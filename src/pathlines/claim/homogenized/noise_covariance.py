@@ -18,8 +18,10 @@ from scipy.stats import norm
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.finite_heads import VALUES, start
 from pathlines.claim.tolerance import standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 from pathlines.limit.homogenized.noise_covariance import NoiseCovariance, noise_covariance
 from pathlines.model.homogenized_sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
@@ -51,7 +53,16 @@ def _sums(model: HomogenizedSDE, x: Array, keys: Array) -> tuple[Array, Array]:
     return jax.lax.map(block, keys)
 
 
-def _measured(means: tuple[Any, Any], s: Any, key: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class CommonNoise(Setting):
+    """Single heads on a fixed cloud."""
+
+    n: of.Tokens = 4
+    beta: of.Beta = 1.5
+    heads: of.DrawnHeads = 1_000_000
+    seed: of.Seed = 26
+
+
+def _measured(means: tuple[Any, Any], s: CommonNoise, key: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The covariance, the standard errors of its entries, and tr C of each block."""
     law = GaussianHeads(3, SIGMA, None, np.inf, *means)
     model = HomogenizedSDE(law, logit_scale=s.beta, tolerance=1e-4)
@@ -62,7 +73,7 @@ def _measured(means: tuple[Any, Any], s: Any, key: Array) -> tuple[np.ndarray, n
     return mean, error, np.einsum("kaa->k", products)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: CommonNoise) -> Evidence:
     """All entries for both laws, and the total traces."""
     keys = jax.random.split(jax.random.key(s.seed), len(MEANS))
     found = [_measured(means, s, key) for means, key in zip(MEANS, keys, strict=True)]
@@ -74,15 +85,15 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"covariance": entries, "trace": traces}, {"covariance": errors, "trace": spread}, curves=curves)
 
 
-def _series(s: Any, **accuracy: int) -> list[NoiseCovariance]:
+def _series(s: CommonNoise, **accuracy: int) -> list[NoiseCovariance]:
     return [noise_covariance(start(s.n), s.beta, SIGMA, *means, **accuracy) for means in MEANS]
 
 
-def _expected(s: Any, **accuracy: int) -> list[np.ndarray]:
+def _expected(s: CommonNoise, **accuracy: int) -> list[np.ndarray]:
     return [np.moveaxis(c.covariance, 2, 1).ravel() for c in _series(s, **accuracy)]
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: CommonNoise) -> Evidence:
     """The Hermite series, and its distance from a shorter one."""
     found = _series(s)
     entries, shorter = np.concatenate(_expected(s)), np.concatenate(_expected(s, nodes=64, degree=40))
@@ -103,8 +114,8 @@ claim(
     "The noise of tokens i and j has covariance E[G_iG_jᵀ] = P_i(σ_V² s_ij I + V̄ Cov_A(m_i,m_j) V̄ᵀ)P_j: one head "
     "moves all tokens, through its values and, when V̄ ≠ 0, through what its attention picks.",
     models=("homogenized-sde",),
-    quick={"n": 4, "beta": 1.5, "heads": 1_000_000, "seed": 26},
-    full={"heads": 20_000_000},
+    quick=CommonNoise(),
+    full=CommonNoise(heads=20_000_000),
     within={
         "covariance": standard_errors(
             LINE, "the largest of 2 × 144 independent normal numbers exceeds it with a chance of 10⁻⁴"

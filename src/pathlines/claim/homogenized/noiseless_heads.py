@@ -6,8 +6,9 @@ H ∝ η^{-k} heads a layer: α = O(η^{1+k}), and the difference is c_1 η + c_
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
@@ -15,6 +16,7 @@ from pathlines.claim.homogenized.coefficients import apart, leading, order_of
 from pathlines.claim.homogenized.finite_heads import (
     OBSERVED,
     Case,
+    Expansion,
     case_of,
     chain_mean,
     change_of_flow,
@@ -24,8 +26,10 @@ from pathlines.claim.homogenized.finite_heads import (
     unsettled,
 )
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import means
 
 _CORRECTORS = ("full", "paper", "none")
 _ENDLESS = 10**12
@@ -33,12 +37,26 @@ _COARSE = 0.2
 _READABLE = 0.1
 
 
-def _case(s: Any, layers: int) -> Case:
+class OdeExpansion(Expansion):
+    """Chains of one head beside the flow."""
+
+    update: of.Update = "ambient"
+
+
+class ManyHeads(OdeExpansion):
+    """Chains of many heads beside the flow."""
+
+    layers: of.Layers = (7, 8, 10, 12)
+    endless: Annotated[bool, means("whether layers have infinitely many heads")] = False
+    power: Annotated[int, means("else H = L^k heads per layer", "k")] = 1
+
+
+def _case(s: ManyHeads, layers: int) -> Case:
     """L^k heads; 10¹² for infinitely many."""
     return case_of(s, heads=_ENDLESS if s.endless else layers**s.power)
 
 
-def _gaps(s: Any, correctors: tuple[str, ...]) -> dict[str, np.ndarray]:
+def _gaps(s: ManyHeads, correctors: tuple[str, ...]) -> dict[str, np.ndarray]:
     """chain - flow for each η, (depths, observed), by corrector."""
     rows: dict[str, list[np.ndarray]] = {c: [] for c in correctors}
     for eta, depth in zip(steps(s).tolist(), s.layers, strict=True):
@@ -49,7 +67,7 @@ def _gaps(s: Any, correctors: tuple[str, ...]) -> dict[str, np.ndarray]:
     return {c: np.array(found) for c, found in rows.items()}
 
 
-def _first_order(s: Any, corrector: str) -> np.ndarray:
+def _first_order(s: ManyHeads, corrector: str) -> np.ndarray:
     """κ of a drift, the noise (η/H = O(η²)) left out."""
     return change_of_flow(case_of(s, heads=_ENDLESS), corrector)
 
@@ -62,7 +80,7 @@ def _order_advice(eta: np.ndarray, spread: float) -> dict[str, str]:
     return {}
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: ManyHeads) -> Evidence:
     """What is left at first order with each drift, as a share of κ of b alone, and the order with the boxed drift."""
     require(s.endless or s.power >= 1, "power", "be at least 1 (with fewer heads the noise is first order)", s.power)
     eta, whole = steps(s), _first_order(s, "none")
@@ -79,18 +97,18 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, errors, curves=tuple(curves), undecided=undecided)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: ManyHeads) -> Evidence:
     """Shares of κ from flows of the drifts; second order with the boxed drift."""
     whole = _first_order(s, "none")
     shares = {f"remaining_{c}": _first_order(s, c) / whole for c in _CORRECTORS}
     return Evidence(shares | {"order": 2.0}, source="ordinary differential equations; order")
 
 
-def _one_head(s: Any) -> Any:
-    return type(s)(**vars(s), endless=False, power=0)
+def _one_head(s: OdeExpansion) -> ManyHeads:
+    return ManyHeads(**msgspec.structs.asdict(s), endless=False, power=0)
 
 
-def simulate_one_head(s: Any) -> Evidence:
+def simulate_one_head(s: OdeExpansion) -> Evidence:
     """chain - flow of the boxed drift at H = 1: its coefficient of η, and the order of the product."""
     eta, gap = steps(s), _gaps(_one_head(s), ("full",))["full"]
     first, truncated = leading(eta, gap, 1.0)
@@ -106,7 +124,7 @@ def simulate_one_head(s: Any) -> Evidence:
     )
 
 
-def predict_one_head(s: Any) -> Evidence:
+def predict_one_head(s: OdeExpansion) -> Evidence:
     """d/dη at η = 0 of SDE - flow: the Itô term of the noise, α = O(η); order one."""
 
     def slope(eta: float) -> np.ndarray:
@@ -117,18 +135,11 @@ def predict_one_head(s: Any) -> Evidence:
     return Evidence({"coefficient": value, "order": 1.0}, curves=(guide,), source="cubature of the SDE; order")
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: OdeExpansion) -> Evidence:
     """η max(η, α) with α ∝ η."""
     return Evidence({"order": 2.0}, source="order")
 
 
-_SETTING: dict[str, Any] = {
-    "n": 4,
-    "beta": 1.5,
-    "until": 1.2,
-    "probability": 0.5,
-    "update": "ambient",
-}
 _AXES = Axes("step η", "|chain − ODE|", x_scale="log", y_scale="log")
 _SHARE = absolute(0.01, "of the uncorrected first-order error; two truncation errors of the expansion", errors=2.0)
 _ORDER = absolute(0.015, "further orders of the error; two changes by the largest step left out", errors=2.0)
@@ -136,25 +147,15 @@ _CAVEAT = (
     "Our finding. Expectations over all heads, no sampling; fixed law. Whether the constant C of the theorem may "
     "depend on ς is not known; here ς is fixed."
 )
-_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "C28a": (
-        "infinitely many heads",
-        {"endless": True, "power": 1, "layers": [12, 16, 20, 24]},
-        {"layers": [12, 16, 20, 24, 32]},
-    ),
-    "C28a-many": (
-        "H = L² ∝ 1/η² heads",
-        {"endless": False, "power": 2, "layers": [7, 8, 10, 12]},
-        {"layers": [7, 8, 9, 10, 12]},
-    ),
-    "C28a-some": (
-        "H = L ∝ 1/η heads",
-        {"endless": False, "power": 1, "layers": [7, 8, 10, 12]},
-        {"layers": [7, 8, 9, 10, 12]},
-    ),
-}
+_ENDLESS_HEADS = ManyHeads(endless=True, power=1, layers=(12, 16, 20, 24))
+_SQUARE_HEADS = ManyHeads(endless=False, power=2, layers=(7, 8, 10, 12))
+_AS_MANY_HEADS = ManyHeads(endless=False, power=1, layers=(7, 8, 10, 12))
 
-for _id, (_number, _changes, _full) in _CASES.items():
+for _id, _number, _quick, _layers in (
+    ("C28a", "infinitely many heads", _ENDLESS_HEADS, (12, 16, 20, 24, 32)),
+    ("C28a-many", "H = L² ∝ 1/η² heads", _SQUARE_HEADS, (7, 8, 9, 10, 12)),
+    ("C28a-some", "H = L ∝ 1/η heads", _AS_MANY_HEADS, (7, 8, 9, 10, 12)),
+):
     claim(
         f"homogenized/{_id}",
         HOMOGENIZED,
@@ -163,8 +164,8 @@ for _id, (_number, _changes, _full) in _CASES.items():
         "t = ηL, and within κη of the flows of the printed drift and of b, κ the change of the flow by the terms that "
         "are left out: only the boxed drift gives ODE II an advantage over ODE I.",
         models=("random",),
-        quick=_SETTING | _changes,
-        full=_full,
+        quick=_quick,
+        full=msgspec.structs.replace(_quick, layers=_layers),
         within={f"remaining_{c}": _SHARE for c in _CORRECTORS} | {"order": _ORDER},
         simulate=simulate,
         predict=predict,
@@ -172,18 +173,16 @@ for _id, (_number, _changes, _full) in _CASES.items():
         note=_CAVEAT,
     )
 
-_ONE: dict[str, Any] = _SETTING | {"layers": [8, 10, 12, 16]}
-_ONE_FULL: dict[str, Any] = {"layers": [10, 12, 14, 16, 20]}
 
-claim(
+C28B = claim(
     "homogenized/C28b",
     HOMOGENIZED,
     "rate of the ODE corollaries at one head (derived)",
     "With H = 1, α ∝ η, the chain differs from the flow of the boxed drift by c₁η + O(η²), c₁ the effect of the "
     "noise: the rate is max(η², α), first order.",
     models=("random",),
-    quick=_ONE,
-    full=_ONE_FULL,
+    quick=OdeExpansion(),
+    full=OdeExpansion(layers=(10, 12, 14, 16, 20)),
     within={
         "coefficient": relative(0.01, "second difference of the slope of the SDE; two truncation errors", errors=2.0),
         "order": _ORDER,
@@ -194,20 +193,12 @@ claim(
     note=_CAVEAT,
 )
 
-claim(
+C28B.printed_as(
     "homogenized/ER-13",
-    HOMOGENIZED,
     "rate η·max(η, α) of the ODE corollaries, as printed, at one head",
     "The chain is within C e^{C t_L} η(t_L+1) max(η, α) of the noiseless limit with the corrected drift: second order "
     "in η when α ∝ η.",
-    models=("random",),
-    quick=_ONE,
-    full=_ONE_FULL,
     within={"order": _ORDER},
-    simulate=simulate_one_head,
     predict=predict_printed,
-    expected="refuted",
-    corrected_by="homogenized/C28b",
-    axes=_AXES,
     note=_CAVEAT + " The difference is first order: the noise alone moves expectations by O(α).",
 )

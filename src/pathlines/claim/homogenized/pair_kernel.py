@@ -7,7 +7,6 @@ lemma in print counts one of them, 1/(2d).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +16,9 @@ from jaxtyping import Array, Float
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 from pathlines.limit.homogenized.low_temperature import pair_kernel
 from pathlines.weights.gaussian import GaussianHeads
 
@@ -52,7 +53,17 @@ def defect(products: np.ndarray, overlap: float, d: int) -> tuple[float, float]:
     return scale * float(left.mean()), abs(scale) * float(left.std(ddof=1)) / len(left) ** 0.5
 
 
-def simulate(s: Any) -> Evidence:
+class PairKernel(Setting):
+    """Heads at zero temperature acting on pairs."""
+
+    dims: of.Dimensions = (32, 64)
+    width_ratio: of.WidthRatio = 1.0
+    overlaps: of.Overlaps = (0.3, 0.5, 0.8)
+    samples: of.DrawnHeads = 8192
+    seed: of.Seed = 13
+
+
+def simulate(s: PairKernel) -> Evidence:
     """Heads of the engine's law on pairs; the last two dimensions extrapolate to 1/d = 0 at equal d/p."""
     several("dims", s.dims[-2:])
     found, curves = [], []
@@ -73,11 +84,11 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def _widths(s: Any) -> list[int]:
+def _widths(s: PairKernel) -> list[int]:
     return [round(d * s.width_ratio) for d in s.dims]
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: PairKernel) -> Evidence:
     """The kernel by quadrature, and -½(1 + d/p)."""
     r = np.asarray(s.overlaps)
     fine = np.linspace(min(0.05, r.min()), max(0.95, r.max()), 40)
@@ -90,45 +101,35 @@ def predict(s: Any) -> Evidence:
     return Evidence({"defect": np.concatenate(exact), "limit": limit}, curves=tuple(curves))
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: PairKernel) -> Evidence:
     """-½ at every overlap and to leading order at every d."""
     r = np.asarray(s.overlaps)
     return Evidence({"limit": np.full(r.shape, -0.5)}, curves=(Curve("−1/2", [r.min(), r.max()], [-0.5, -0.5]),))
 
 
-_QUICK = {"dims": [32, 64], "width_ratio": 1.0, "overlaps": [0.3, 0.5, 0.8], "samples": 8192, "seed": 13}
-_FULL = {"dims": [16, 32, 64], "overlaps": [0.1, 0.3, 0.5, 0.7, 0.9], "samples": 65536}
 _AXES = Axes("overlap R", "d(K − R)/(R(1−R²))")
 _LIMIT = standard_errors(5.0, "standard errors over drawn heads; O(1/d²) after extrapolation is 0.0002")
 
-claim(
+C13 = claim(
     "homogenized/C13",
     HOMOGENIZED,
     "kernel expansion, corrected (derived)",
     "For A = WW′ᵀ with d × p Gaussian factors E⟨Ax/|Ax|, Ay/|Ay|⟩ = R − ½(1/d+1/p)R(1−R²) + O(d⁻²): the coefficient "
     "d(K−R)/(R(1−R²)) tends to −1 at p = d, and at finite d is that of the quadrature.",
     models=("low-temperature-pair",),
-    quick=_QUICK,
-    full=_FULL,
+    quick=PairKernel(),
+    full=PairKernel(dims=(16, 32, 64), overlaps=(0.1, 0.3, 0.5, 0.7, 0.9), samples=65536),
     within={"defect": standard_errors(5.0, "standard errors over drawn heads"), "limit": _LIMIT},
     simulate=simulate,
     predict=predict,
     axes=_AXES,
 )
 
-claim(
+C13.printed_as(
     "homogenized/ER-08",
-    HOMOGENIZED,
     "kernel expansion, as printed",
     "E⟨Ax/|Ax|, Ay/|Ay|⟩ = R − R(1−R²)/(2d) + O(d⁻²) for A = WW′ᵀ.",
-    models=("low-temperature-pair",),
-    quick=_QUICK,
-    full=_FULL,
     within={"limit": _LIMIT},
-    simulate=simulate,
     predict=predict_printed,
-    expected="refuted",
-    corrected_by="homogenized/C13",
-    axes=_AXES,
     note="1/(2d) is the turn by one Gaussian matrix, p = ∞ here; the product has two.",
 )

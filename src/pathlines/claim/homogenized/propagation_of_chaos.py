@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.rates import several
 from pathlines.claim.tolerance import at_least, at_most
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.model.mean_field import TransportedMeasure, von_mises_nodes
 from pathlines.model.random_transformer import RandomTransformer
@@ -20,7 +22,20 @@ ROUNDING, UNRESOLVED = 1e-13, 0.1
 """Typical distances below which digits are lost, and above which the nodes do not stand for the law at all."""
 
 
-def simulate(s: Any) -> Evidence:
+class QuantileNodes(Setting):
+    """Quantile nodes of several numbers under the same heads."""
+
+    ns: of.Sizes = (64, 128, 256)
+    reference: Annotated[of.Count, means("nodes that stand for the mean field")] = 1024
+    concentration: Annotated[of.NonNegative, means("concentration of the von Mises law at the start")] = 0.8
+    b: of.LogitScale = 2.0
+    v: of.LayerTime = 0.05
+    layers: of.Depth = 40
+    runs: of.Runs = 12
+    seed: of.Seed = 17
+
+
+def simulate(s: QuantileNodes) -> Evidence:
     """sup_ℓ |x̄_n - x̄| of every run: nodes of a von Mises law carried by the same heads, for each n and a reference."""
     several("ns", s.ns, least=3)
     model = TransportedMeasure(RandomTransformer(2, step=math.sqrt(s.v), logit_scale=s.b))
@@ -60,7 +75,7 @@ def _start_distance(n: int, concentration: float) -> float:
     return float(np.sqrt(np.mean((quantile((np.arange(64 * n) + 0.5) / (64 * n)) - np.repeat(own, 64)) ** 2)))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: QuantileNodes) -> Evidence:
     """The power of n in W₂(μ₀ⁿ, μ₀) (-1, less in thin tails); a power law would have an acceleration of one."""
     starts = np.array([_start_distance(n, s.concentration) for n in s.ns])
     order = np.log(starts[-1] / starts[0]) / np.log(s.ns[-1] / s.ns[0])
@@ -76,17 +91,8 @@ claim(
     "field, in a typical run, faster than the theorem's W₂(μ₀ⁿ, μ₀) and than any power of n: the order between 2n and "
     "4n nodes is higher than between n and 2n.",
     models=("transported-measure",),
-    quick={
-        "ns": [64, 128, 256],
-        "reference": 1024,
-        "concentration": 0.8,
-        "b": 2.0,
-        "v": 0.05,
-        "layers": 40,
-        "runs": 12,
-        "seed": 17,
-    },
-    full={"ns": [32, 64, 128, 256], "runs": 48},
+    quick=QuantileNodes(),
+    full=QuantileNodes(ns=(32, 64, 128, 256), runs=48),
     within={
         "order": at_most("the bound of the theorem decreases like W₂"),
         "acceleration": at_least("exponential convergence would give two for doubled n, a power law one"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -11,7 +11,9 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED, PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.chain import chain
 from pathlines.limit.equiangular import overlap_at
@@ -43,7 +45,19 @@ def trend_label(exponents: np.ndarray) -> str:
     return "sde" if abs(noise) <= STEADY and cube < -STEADY else "failure"
 
 
-def simulate_labels(s: Any) -> Evidence:
+Exponents = Annotated[tuple[tuple[float, float], ...], means("η = L^{−a} and α = L^{−c}", "a, c")]
+
+
+class Regimes(Setting):
+    """Exponents of step and noise in the depth."""
+
+    exponents: Exponents = ((1.2, 0.5), (0.6, 0.6), (0.45, 0.7), (0.5, 0.5), (0.4, 0.5), (0.3, 0.9))
+    d: of.Dimension = 16
+    shallow: Annotated[of.Positive, means("the smaller depth", "L")] = 10000.0
+    deep: Annotated[of.Positive, means("the larger depth", "L")] = 100000000.0
+
+
+def simulate_labels(s: Regimes) -> Evidence:
     """The four products at two depths, hence their powers of L, hence the label."""
     found = [
         np.log(_products(a, c, s.deep, s.d) / _products(a, c, s.shallow, s.d)) / math.log(s.deep / s.shallow)
@@ -58,7 +72,7 @@ def simulate_labels(s: Any) -> Evidence:
     return Evidence({"label": labels}, curves=curves)
 
 
-def predict_labels(s: Any) -> Evidence:
+def predict_labels(s: Regimes) -> Evidence:
     """The phase diagram in the exponents (a, c)."""
     return Evidence({"label": [LABELS.index(asymptotic_regime(a, c)) for a, c in s.exponents]})
 
@@ -70,27 +84,22 @@ claim(
     "With η = L^{−a} and α = L^{−c} the limit is static for a > 1, ODE I for ½ < a ≤ 1, ODE II for ⅓ < a ≤ ½ (all with "
     "a+c > 1), the SDE on a+c = 1, and not covered for a ≤ ⅓ or a+c < 1.",
     models=("random",),
-    quick={
-        "exponents": [[1.2, 0.5], [0.6, 0.6], [0.45, 0.7], [0.5, 0.5], [0.4, 0.5], [0.3, 0.9]],
-        "d": 16,
-        "shallow": 1e4,
-        "deep": 1e8,
-    },
-    full={
-        "exponents": [
-            [1.2, 0.5],
-            [0.6, 0.6],
-            [0.45, 0.7],
-            [0.5, 0.5],
-            [0.4, 0.5],
-            [0.3, 0.9],
-            [0.7, 0.3],
-            [1.0, 0.2],
-            [2.0, -0.5],
-            [0.34, 0.7],
-            [0.9, 0.05],
-        ],
-    },
+    quick=Regimes(),
+    full=Regimes(
+        exponents=(
+            (1.2, 0.5),
+            (0.6, 0.6),
+            (0.45, 0.7),
+            (0.5, 0.5),
+            (0.4, 0.5),
+            (0.3, 0.9),
+            (0.7, 0.3),
+            (1.0, 0.2),
+            (2.0, -0.5),
+            (0.34, 0.7),
+            (0.9, 0.05),
+        )
+    ),
     within={"label": exactly("labels: static, ode1, ode2, sde, failure as 0 to 4")},
     simulate=simulate_labels,
     predict=predict_labels,
@@ -99,7 +108,18 @@ claim(
 )
 
 
-def simulate_half(s: Any) -> Evidence:
+class HalfSpeed(Setting):
+    """Random weights beside identity weights at β = 0."""
+
+    n: of.Tokens = 32
+    times: of.Times = (0.5, 1.0, 2.0, 3.0)
+    d: of.Dimension = 1_000_000
+    v: of.LayerTime = 0.05
+    runs: of.Runs = 4
+    seed: of.Seed = 22
+
+
+def simulate_half(s: HalfSpeed) -> Evidence:
     """The flow with identity weights at β = 0, and a chain of Gram matrices with uniform attention at 2t."""
     run = flow(SelfAttention(0.0), Sphere(s.n).simplex(s.n), times=s.times, record="mean_overlap", rtol=1e-12)
     model = RandomTransformer(s.d, step=math.sqrt(s.v), beta=0.0)
@@ -117,7 +137,7 @@ def simulate_half(s: Any) -> Evidence:
     )
 
 
-def predict_half(s: Any) -> Evidence:
+def predict_half(s: HalfSpeed) -> Evidence:
     """Identity weights from the random curve at 2t, random weights from the closed form of identity weights."""
     random, identity = overlap_curve(2 * np.array(s.times), s.n, 0.0), overlap_at(s.times, s.n, 0.0)
     fine = np.linspace(0, max(s.times), 60)
@@ -134,8 +154,8 @@ claim(
     "From orthogonal tokens and at β = 0 the overlap with random weights in diffusive time is that with identity "
     "weights at half the time: γ_random(2t) = γ_identity(t).",
     models=("sa", "random"),
-    quick={"n": 32, "times": [0.5, 1.0, 2.0, 3.0], "d": 1000000, "v": 0.05, "runs": 4, "seed": 22},
-    full={"v": 0.01, "runs": 16},
+    quick=HalfSpeed(),
+    full=HalfSpeed(v=0.01, runs=16),
     within={
         "identity": absolute(1e-9, "both are exact; rounding and the tolerance 1e-12 of the flow"),
         "random": absolute(0.02, "interpolation between layers and fluctuations 2√(τ/(d·runs)) of log m"),

@@ -7,7 +7,7 @@ equation; in d dimensions the overlaps deviate from it by O(d^{-1/2}) (Homogeniz
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -17,8 +17,10 @@ from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized import direct
 from pathlines.claim.homogenized.rates import log_slope
 from pathlines.claim.tolerance import absolute, at_most, relative, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
@@ -29,19 +31,44 @@ FEW = 2
 """Heads of the chain in NumPy, of the same v: at the smallest d the noise of their scores does not show."""
 
 
-def _run(s: Any, d: int, seed: int) -> Run:
+class Chain(Setting):
+    """A chain of Gaussian heads from orthogonal tokens."""
+
+    n: of.Tokens = 8
+    b: of.LogitScale = 2.0
+    heads: of.Heads = 2
+    depth: of.Depth = 66
+    runs: of.Runs = 64
+    wide_heads: Annotated[bool, means("whether query-key factors are infinitely wide (else p = d)")] = True
+    eta: of.Step = 0.5
+    seed: of.Seed = 6
+
+
+def _run(s: Chain, d: int, seed: int) -> Run:
     """All overlaps after every layer; the Gram sampler's program is the same for every d."""
     net = RandomTransformer(d, heads=s.heads, step=s.eta, logit_scale=s.b, qk_dim=_width(s, d))
     key = jax.random.key(seed)
     return chain(net, np.eye(s.n), depth=s.depth, key=key, runs=s.runs, record="overlaps", sampler="gram")
 
 
-def _width(s: Any, d: int) -> float:
+def _width(s: Chain, d: int) -> float:
     """p = d, or infinite (logits exactly Gaussian)."""
     return math.inf if s.wide_heads else d
 
 
-def _curves(s: Any) -> tuple[np.ndarray, np.ndarray]:
+Layers = Annotated[tuple[of.Whole, ...], means("layers at which the overlaps are compared", "ℓ")]
+Advantage = Annotated[of.Positive, means("how much nearer the layer map must be than the differential equation")]
+
+
+class LayerCurve(Chain):
+    """One chain and the layers at which it is compared."""
+
+    d: of.Dimension = 256
+    layers: Layers = (11, 22, 33, 44, 55, 66)
+    advantage: Advantage = 0.5
+
+
+def _curves(s: LayerCurve) -> tuple[np.ndarray, np.ndarray]:
     """Layer map and differential equation after every layer, both with their first correction in 1/d."""
     v, p = s.eta**2 / s.heads, _width(s, s.d)
     mapped = layer_map_curve(s.depth, s.n, s.b, v, p=p, d=s.d).overlap
@@ -53,7 +80,7 @@ def _off_diagonal(run: Run, n: int) -> np.ndarray:
     return run["overlaps"].values[:, :, *np.triu_indices(n, 1)]
 
 
-def simulate_mean(s: Any) -> Evidence:
+def simulate_mean(s: LayerCurve) -> Evidence:
     """The mean overlap at the given layers; its mean over all layers less five standard errors, a lower bound."""
     require(min(s.layers) >= 0 and max(s.layers) <= s.depth, "layers", f"be at most depth = {s.depth}", s.layers)
     run = _run(s, s.d, s.seed)
@@ -61,14 +88,14 @@ def simulate_mean(s: Any) -> Evidence:
     mean, error = mean_and_error(each)
     level, spread = mean_and_error(each.mean(axis=1))
     return Evidence(
-        {"overlap": mean[s.layers], "level": level - 5 * spread},
-        {"overlap": error[s.layers]},
+        {"overlap": mean[list(s.layers)], "level": level - 5 * spread},
+        {"overlap": error[list(s.layers)]},
         curves=(Curve("chain", run.data["tau"].values, mean, error),),
         runs=(run,),
     )
 
 
-def predict_mean(s: Any) -> Evidence:
+def predict_mean(s: LayerCurve) -> Evidence:
     """The layer map with its first correction in 1/d; and, below the differential equation, the level that is
     ``advantage`` times as far from the map as from the equation.
     """
@@ -77,7 +104,7 @@ def predict_mean(s: Any) -> Evidence:
     mapped, smooth = _curves(s)
     share = s.advantage / (1 + s.advantage)
     return Evidence(
-        {"overlap": mapped[s.layers], "level": np.mean(mapped + share * (smooth - mapped))},
+        {"overlap": mapped[list(s.layers)], "level": np.mean(mapped + share * (smooth - mapped))},
         {"overlap": (3 / s.d + v / (20 * s.heads)) / ERRORS},
         curves=(
             Curve("layer map", tau, mapped),
@@ -86,13 +113,24 @@ def predict_mean(s: Any) -> Evidence:
     )
 
 
-def _sup_deviation(s: Any, overlaps: np.ndarray) -> np.ndarray:
+class Fluctuations(Chain):
+    """Chains in several dimensions."""
+
+    heads: of.Heads = 8
+    runs: of.Runs = 128
+    eta: of.Step = 0.6
+    seed: of.Seed = 8
+    dimensions: of.Dimensions = (64, 256, 1024)
+    check_runs: of.CheckRuns = 64
+
+
+def _sup_deviation(s: Fluctuations, overlaps: np.ndarray) -> np.ndarray:
     """max_{i<j} |K_ij - γ| at every layer of every run, γ the layer map of infinite d and p (pairs: last axis)."""
     gamma = layer_map_curve(s.depth, s.n, s.b, s.eta**2 / s.heads).overlap
     return np.abs(overlaps - gamma[:, None]).max(axis=-1)
 
 
-def simulate_spread(s: Any) -> Evidence:
+def simulate_spread(s: Fluctuations) -> Evidence:
     """√d times sup_τ max_{i<j} |K_ij - γ|, mean over runs."""
     means, errors, curves, runs = [], [], [], []
     for k, d in enumerate(s.dimensions):
@@ -113,7 +151,7 @@ def simulate_spread(s: Any) -> Evidence:
     )
 
 
-def predict_spread(s: Any) -> Evidence:
+def predict_spread(s: Fluctuations) -> Evidence:
     """√(c² + dφ²): c from a chain in NumPy at the smallest d, every matrix drawn, and φ, what the noise of the scores
     alone leaves at d = ∞, from the layer map with drawn scores; the exponent is -1/2 as far as φ is negligible.
     """
@@ -137,8 +175,6 @@ def predict_spread(s: Any) -> Evidence:
     )
 
 
-_CHAIN = {"n": 8, "b": 2.0, "heads": 2, "depth": 66, "runs": 64, "wide_heads": True}
-
 claim(
     "homogenized/C06",
     HOMOGENIZED,
@@ -146,17 +182,10 @@ claim(
     "From orthogonal tokens the mean overlap of the chain follows the layer map γ' = (γ+vS)/(1+vP), with its first "
     "correction in 1/d, and the differential equation in τ only up to O(v): the map is several times closer.",
     models=("random",),
-    quick={**_CHAIN, "d": 256, "eta": 0.5, "layers": [11, 22, 33, 44, 55, 66], "advantage": 0.5, "seed": 6},
-    full={
-        "n": 16,
-        "d": 1024,
-        "heads": 4,
-        "eta": 0.6,
-        "depth": 55,
-        "layers": [6, 11, 17, 22, 28, 33, 39, 44],
-        "runs": 800,
-        "wide_heads": False,
-    },
+    quick=LayerCurve(),
+    full=LayerCurve(
+        n=16, d=1024, heads=4, depth=55, runs=800, wide_heads=False, eta=0.6, layers=(6, 11, 17, 22, 28, 33, 39, 44)
+    ),
     within={
         "overlap": standard_errors(
             ERRORS,
@@ -178,16 +207,8 @@ claim(
     "√d times its mean is the same number for all d (about 2.7 at n=8, b=2, v=0.045, H=2, τ≤3) until the noise of the "
     "scores, of order √(v/H) at any d, shows.",
     models=("random",),
-    quick={
-        **_CHAIN,
-        "heads": 8,
-        "eta": 0.6,
-        "dimensions": [64, 256, 1024],
-        "runs": 128,
-        "check_runs": 64,
-        "seed": 8,
-    },
-    full={"runs": 1000, "check_runs": 256, "wide_heads": False},
+    quick=Fluctuations(),
+    full=Fluctuations(runs=1000, wide_heads=False, check_runs=256),
     within={
         "scaled_deviation": relative(
             0.08, "corrections of 3/d at d = 64; suprema add in squares only roughly; standard errors", errors=ERRORS

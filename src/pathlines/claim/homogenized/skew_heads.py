@@ -6,14 +6,13 @@ the two chains is the odd part of the weak error, without any cubature: C√(η/
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.coefficients import leading, order_of
-from pathlines.claim.homogenized.finite_heads import case_of, chain_mean, equation, look_at_all, start, steps
+from pathlines.claim.homogenized.finite_heads import Expansion, case_of, chain_mean, equation, look_at_all, start, steps
 from pathlines.claim.tolerance import absolute, at_least, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.homogenized.skewness import skewness_coefficient
@@ -23,7 +22,16 @@ _VANISHING = 1e-7
 _READABLE = 0.1
 
 
-def simulate(s: Any) -> Evidence:
+class SkewHeads(Expansion):
+    """Heads of fixed noise and of a third moment."""
+
+    probability: of.Probability = 0.2
+    noise: of.HeldNoise = 0.25
+    heads: of.Heads = 1
+    update: of.Update = "tangent"
+
+
+def simulate(s: SkewHeads) -> Evidence:
     """[chain(p) - chain(1-p)]/2 over √(η/H), as η → 0, and its order in η for ⟨x_1,e_1⟩."""
     require(s.noise > 0, "noise", "be positive", s.noise)
     eta, cases = steps(s), [case_of(s, probability=p) for p in (s.probability, 1 - s.probability)]
@@ -43,7 +51,7 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: SkewHeads) -> Evidence:
     """C from the third moment of a layer, by cubature of the SDE at η → 0; order one half."""
     sde = equation(case_of(s), _VANISHING, "full")
     found = skewness_coefficient(sde, start(s.n), s.until, look_at_all)
@@ -58,22 +66,11 @@ def predict(s: Any) -> Evidence:
     )
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: SkewHeads) -> Evidence:
     """O(η)."""
     return Evidence({"order": 1.0}, source="order")
 
 
-_SETTING: dict[str, Any] = {
-    "n": 4,
-    "beta": 1.5,
-    "until": 1.2,
-    "probability": 0.2,
-    "noise": 0.25,
-    "heads": 1,
-    "layers": [8, 10, 12, 16],
-    "update": "tangent",
-}
-_FULL: dict[str, Any] = {"layers": [10, 12, 14, 16, 20]}
 _AXES = Axes("step η", "odd part of chain − SDE", x_scale="log", y_scale="log")
 _CAVEAT = (
     "Our finding, at ς² ∝ H/η, so that α = O(1) at t = O(1). Whether the constant C of the theorem may depend on ς, "
@@ -84,9 +81,14 @@ _WITHIN = {
     "order": absolute(0.01, "further orders; two changes by the largest step left out", errors=2.0),
 }
 
-for _id, _number, _changes, _full in (
-    ("C28d", "one head", {}, _FULL),
-    ("C28d-heads", "four heads", {"heads": 4, "layers": [6, 8, 10, 12]}, {"layers": [6, 7, 8, 10, 12]}),
+for _id, _number, _quick, _full in (
+    ("C28d", "one head", SkewHeads(), SkewHeads(layers=(10, 12, 14, 16, 20))),
+    (
+        "C28d-heads",
+        "four heads",
+        SkewHeads(heads=4, layers=(6, 8, 10, 12)),
+        SkewHeads(heads=4, layers=(6, 7, 8, 10, 12)),
+    ),
 ):
     claim(
         f"homogenized/{_id}",
@@ -95,7 +97,7 @@ for _id, _number, _changes, _full in (
         "When α is held while η → 0 and the third moment of the heads is not zero, chain and SDE differ by "
         "C√(η/H) + O(η), also for the tangent update: C is the third moment of a layer acting on E[φ(X(T))|X(t)].",
         models=("random",),
-        quick=_SETTING | _changes,
+        quick=_quick,
         full=_full,
         within=_WITHIN,
         simulate=simulate,
@@ -111,8 +113,8 @@ claim(
     "E φ of chain and SDE differ by O(η·max(1, α)) for every law of heads: the odd part in the skewness is first order "
     "in η at fixed α.",
     models=("random",),
-    quick=_SETTING,
-    full=_FULL,
+    quick=SkewHeads(),
+    full=SkewHeads(layers=(10, 12, 14, 16, 20)),
     within={"order": at_least("two changes by the largest step left out", slack=0.01, errors=2.0)},
     simulate=simulate,
     predict=predict_printed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,10 @@ from pathlines.attention import Softmax
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels import attend
 from pathlines.limit.homogenized.uniform_attention import uniform_attention
 from pathlines.weights.gaussian import GaussianHeads
@@ -22,7 +24,20 @@ from pathlines.weights.gaussian import GaussianHeads
 # --- ER-06: which β is large
 
 
-def simulate_deficit(s: Any) -> Evidence:
+Sigmas = Annotated[tuple[of.Positive, ...], means("standard deviations of the entries of the query-key factors", "σ_A")]
+
+
+class ColdAttention(Setting):
+    """Attention to evenly spaced tokens at a large β."""
+
+    beta: of.Beta = 20.0
+    sigmas: Sigmas = (0.5, 1.0, 1.5)
+    points: Annotated[of.Count, means("tokens, evenly spaced on the circle")] = 2048
+    heads: of.DrawnHeads = 4000
+    seed: of.Seed = 6
+
+
+def simulate_deficit(s: ColdAttention) -> Evidence:
     """1 - |m_A(x)|² of heads drawn by the engine, attending to N even points of the circle, over heads."""
     angles = 2 * np.pi * np.arange(s.points) / s.points
     y = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
@@ -40,7 +55,7 @@ def simulate_deficit(s: Any) -> Evidence:
     return Evidence({"deficit": values}, {"deficit": errors}, (Curve("heads", s.sigmas, values, errors),))
 
 
-def predict_deficit(s: Any, printed: bool = False) -> Evidence:
+def predict_deficit(s: ColdAttention, printed: bool = False) -> Evidence:
     """1 - s_11 at β_eff = 2βσ_A²; read as printed, at β whatever σ_A."""
     require(
         max(s.sigmas) ** 2 * s.beta * 30 < s.points, "points", "exceed 30 β σ_A² to resolve the attention", s.points
@@ -52,8 +67,8 @@ def predict_deficit(s: Any, printed: bool = False) -> Evidence:
 
 _DEFICIT: dict[str, Any] = {
     "models": ("random",),
-    "quick": {"beta": 20.0, "sigmas": [0.5, 1.0, 1.5], "points": 2048, "heads": 4000, "seed": 6},
-    "full": {"heads": 40000},
+    "quick": ColdAttention(),
+    "full": ColdAttention(heads=40000),
     "within": {
         "deficit": standard_errors(5.0, "standard errors over heads; the points resolve the attention to rounding")
     },
@@ -94,18 +109,26 @@ def _expectation(function: Any, variance: float, reach: float) -> float:
     return float(np.trapezoid(function(x) * np.exp(-(x**2) / (2 * variance)), x) / np.sqrt(2 * np.pi * variance))
 
 
-def _growing(s: Any, x: np.ndarray) -> np.ndarray:
+class Interpolation(Setting):
+    """A function that grows like a Gaussian."""
+
+    rate: Annotated[float, means("the function is e^{rate·x²}")] = 1 / 3
+    variance: Annotated[of.Positive, means("variance of the wider Gaussian")] = 2.0
+    reach: Annotated[of.Positive, means("where sums are cut off", "R")] = 20.0
+
+
+def _growing(s: Interpolation, x: np.ndarray) -> np.ndarray:
     return np.exp(s.rate * x**2)
 
 
-def simulate_growth(s: Any) -> Evidence:
+def simulate_growth(s: Interpolation) -> Evidence:
     """ln of E e^{ax²} over |x| ≤ 2R against |x| ≤ R, at the end of the interpolation."""
     sums = [_expectation(partial(_growing, s), s.variance, r * s.reach) for r in (1.0, 2.0)]
     bounded = _expectation(np.cos, s.variance, 40.0) - _expectation(np.cos, 1.0, 40.0)
     return Evidence({"growth": np.log(sums[1] / sums[0]), "bounded": bounded})
 
 
-def predict_growth(s: Any, printed: bool = False) -> Evidence:
+def predict_growth(s: Interpolation, printed: bool = False) -> Evidence:
     """(a - 1/2v)·3R² less the logarithm of the prefactor; as printed, both sides are finite and nothing is left.
 
     E f(√v Z) - E f(Z) = ½ ∫_1^v E f''(√u Z) du = e^{-v/2} - e^{-1/2} for f = cos.
@@ -122,7 +145,7 @@ def predict_growth(s: Any, printed: bool = False) -> Evidence:
 
 _GROWTH: dict[str, Any] = {
     "models": (),
-    "quick": {"rate": 1 / 3, "variance": 2.0, "reach": 20.0},
+    "quick": Interpolation(),
     "within": {
         "growth": standard_errors(1.0, "the next term of the asymptotic series of the integral, 1/(cR²)"),
         "bounded": absolute(1e-10, "trapezoid rule of an analytic function"),

@@ -6,14 +6,13 @@ order one: without it the SDE is another one. Even part in the skewness, [p] + [
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.coefficients import leading, order_of
-from pathlines.claim.homogenized.finite_heads import case_of, chain_mean, sde_mean, steps
+from pathlines.claim.homogenized.finite_heads import Expansion, case_of, chain_mean, sde_mean, steps
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 
@@ -24,7 +23,15 @@ _VANISHING = 1e-7
 _READABLE = 0.1
 
 
-def _found(s: Any, drift: str) -> tuple[np.ndarray, np.ndarray]:
+class StrongNoise(Expansion):
+    """Heads of fixed noise."""
+
+    layers: of.Layers = (8, 10, 12, 14, 16)
+    noise: of.HeldNoise = 0.3
+    heads: of.Heads = 1
+
+
+def _found(s: StrongNoise, drift: str) -> tuple[np.ndarray, np.ndarray]:
     """chain - SDE, averaged over p and 1-p, (depths, observed), and the errors of the cubature."""
     p = s.probability
     cases = [case_of(s, probability=q) for q in ((p,) if p == 0.5 else (p, 1 - p))]
@@ -36,13 +43,13 @@ def _found(s: Any, drift: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.array(errors)
 
 
-def _missing_drift(s: Any) -> tuple[np.ndarray, np.ndarray]:
+def _missing_drift(s: StrongNoise) -> tuple[np.ndarray, np.ndarray]:
     """lim of SDE(boxed) - SDE(printed) as η → 0, by cubature, and its error."""
     ends = [sde_mean(case_of(s), _VANISHING, c) for c in ("full", "paper")]
     return ends[0].value - ends[1].value, ends[0].error + ends[1].error
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: StrongNoise) -> Evidence:
     """chain - SDE as η → 0, over the effect of the missing term, for each drift; the order with the boxed one."""
     eta, (whole, uncertain) = steps(s), _missing_drift(s)
     require(s.noise > 0, "noise", "be positive", s.noise)
@@ -64,7 +71,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, errors, curves=tuple(curves), undecided=undecided)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: StrongNoise) -> Evidence:
     """None of the missing drift with the boxed one, all of it without its last term; order one."""
     eta = steps(s)
     size = abs(float(_missing_drift(s)[0][0]))
@@ -75,21 +82,11 @@ def predict(s: Any) -> Evidence:
     )
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: StrongNoise) -> Evidence:
     """The printed drift converges."""
     return Evidence({"missing_printed": 0.0}, source="limit")
 
 
-_SETTING: dict[str, Any] = {
-    "n": 4,
-    "beta": 1.5,
-    "until": 1.2,
-    "probability": 0.5,
-    "noise": 0.3,
-    "heads": 1,
-    "layers": [8, 10, 12, 14, 16],
-}
-_FULL: dict[str, Any] = {"layers": [10, 12, 14, 16, 18, 20]}
 _AXES = Axes("step η", "|chain − SDE| of the mean overlap", x_scale="log", y_scale="log")
 _SHARE = absolute(0.01, "of the effect of the missing term; two errors of limit and cubature", errors=2.0)
 _CAVEAT = (
@@ -98,7 +95,7 @@ _CAVEAT = (
     "E[ξξᵀ] ∝ I, as for values with independent entries of one variance."
 )
 
-claim(
+C28C = claim(
     "homogenized/C28c",
     HOMOGENIZED,
     "α = O(1): the drift of order α (derived)",
@@ -106,8 +103,8 @@ claim(
     "chain converges to the SDE at first order in η (even part in the skewness), without that term it stays away by "
     "the difference of the two SDEs.",
     models=("random",),
-    quick=_SETTING,
-    full=_FULL,
+    quick=StrongNoise(),
+    full=StrongNoise(layers=(10, 12, 14, 16, 18, 20)),
     within={f"missing_{d}": _SHARE for d in _DRIFTS}
     | {"order": absolute(0.01, "further orders and cubature, one error and a half", errors=1.5)},
     simulate=simulate,
@@ -116,20 +113,12 @@ claim(
     note=_CAVEAT,
 )
 
-claim(
+C28C.printed_as(
     "homogenized/ER-14",
-    HOMOGENIZED,
     "Theorem 1 with the printed drift at α = O(1)",
     "For the ambient chain, E φ of chain and SDE with the printed drift differ by O(η·max(1, α)): they come together "
     "as η → 0 at fixed α.",
-    models=("random",),
-    quick=_SETTING,
-    full=_FULL,
     within={"missing_printed": _SHARE},
-    simulate=simulate,
     predict=predict_printed,
-    expected="refuted",
-    corrected_by="homogenized/C28c",
-    axes=_AXES,
     note=_CAVEAT,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
@@ -11,12 +10,25 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 from pathlines.integrate.chain import chain
 from pathlines.model.random_transformer import RandomTransformer
 
 
-def simulate(s: Any) -> Evidence:
+class TimeUnit(Setting):
+    """One layer in several dimensions."""
+
+    dims: of.Dimensions = (2, 4, 8)
+    heads: of.Heads = 2
+    step: of.Step = 0.1
+    b: of.LogitScale = 1.0
+    runs: of.Runs = 20000
+    seed: of.Seed = 20
+
+
+def simulate(s: TimeUnit) -> Evidence:
     """|x' - x|² of one token in one layer, over the time η²/H that the layer lasts on the clock η t/H."""
     found = []
     for d in s.dims:
@@ -30,46 +42,36 @@ def simulate(s: Any) -> Evidence:
     return Evidence({"size": sizes}, {"size": errors}, (Curve("layers", s.dims, sizes, errors),))
 
 
-def predict(s: Any, power: int = 1) -> Evidence:
+def predict(s: TimeUnit, power: int = 1) -> Evidence:
     """((d-1)/d)^power: one factor is the dimension of the tangent space, a second one that of α."""
     d = np.asarray(s.dims, float)
     sizes = ((d - 1) / d) ** power
     return Evidence({"size": sizes}, curves=(Curve("theory", d, sizes),))
 
 
-_SETTING = {"dims": [2, 4, 8], "heads": 2, "step": 0.1, "b": 1.0, "runs": 20000, "seed": 20}
 _WITHIN = {"size": relative(1e-6, "exact for every step; standard errors over heads", errors=4.5)}
 _AXES = Axes("d", "E|P Δx|²/(η²/H)")
 
-claim(
-    "homogenized/ER-20",
-    HOMOGENIZED,
-    "time unit of the Gaussian SDE, as printed",
-    "With Gaussian weights the tokens follow dx = √α ∫ P B W(dθ,dt) − …, α = (η/H)(d−1)/d, with B as it is "
-    "(not divided by ς): a token alone diffuses by (η/H)((d−1)/d)² per unit of t.",
-    models=("random",),
-    quick=_SETTING,
-    full={"runs": 200000},
-    within=_WITHIN,
-    simulate=simulate,
-    predict=partial(predict, power=2),
-    expected="refuted",
-    corrected_by="homogenized/ER-20b",
-    axes=_AXES,
-    note="The general SDE has √α/ς, which is right; read literally the Gaussian one is slow by ς² = (d−1)/d. The "
-    "diffusive time τ = ηt/H (σ_V² = 1/d) has no such factor.",
-)
-
-claim(
+ER_20B = claim(
     "homogenized/ER-20b",
     HOMOGENIZED,
     "time unit of the Gaussian SDE (derived)",
     "With Gaussian weights a token alone diffuses by (η/H)(d−1)/d per unit of t: the noise is √α/ς = √(η/H) times P B.",
     models=("random",),
-    quick=_SETTING,
-    full={"runs": 200000},
+    quick=TimeUnit(),
+    full=TimeUnit(runs=200_000),
     within=_WITHIN,
     simulate=simulate,
     predict=predict,
     axes=_AXES,
+)
+
+ER_20B.printed_as(
+    "homogenized/ER-20",
+    "time unit of the Gaussian SDE, as printed",
+    "With Gaussian weights the tokens follow dx = √α ∫ P B W(dθ,dt) − …, α = (η/H)(d−1)/d, with B as it is "
+    "(not divided by ς): a token alone diffuses by (η/H)((d−1)/d)² per unit of t.",
+    predict=partial(predict, power=2),
+    note="The general SDE has √α/ς, which is right; read literally the Gaussian one is slow by ς² = (d−1)/d. The "
+    "diffusive time τ = ηt/H (σ_V² = 1/d) has no such factor.",
 )

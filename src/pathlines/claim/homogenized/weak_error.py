@@ -6,7 +6,7 @@ Transformers, arXiv:2604.01978; the rate derived).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -15,8 +15,10 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.rates import log_slope, several
 from pathlines.claim.tolerance import standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.two_token_chain import uniform_chain_expectation
 from pathlines.limit.homogenized.two_tokens import uniform_expectation
@@ -25,7 +27,22 @@ from pathlines.model import RandomTransformer
 ERRORS = 5.0
 
 
-def _layers(s: Any) -> list[int]:
+LayerTimes = Annotated[tuple[of.Positive, ...], means("times of one layer, descending", "v", unit="diffusive time")]
+
+
+class WeakError(Setting):
+    """Pairs after layers of several lengths."""
+
+    d: of.Dimension = 16
+    overlap: Annotated[of.Cosine, means("overlap at the start", "R₀")] = 0.0
+    tau: of.Tau = 1.0
+    layer_times: LayerTimes = (1.0, 0.5, 0.25, 0.125)
+    fitted: Annotated[of.Count, means("shortest layers that the order is fitted to")] = 3
+    runs: of.Runs = 200_000
+    seed: of.Seed = 3
+
+
+def _layers(s: WeakError) -> list[int]:
     """τ/v, whole numbers; and enough of them for the fit."""
     counts = [s.tau / v for v in s.layer_times]
     whole = all(abs(count - round(count)) < 1e-9 and count > 0.5 for count in counts)
@@ -42,7 +59,7 @@ def _at_zero(v: np.ndarray, values: Any, errors: Any) -> tuple[float, float]:
     return float(share @ np.asarray(values, float)), float(np.linalg.norm(share / scale))
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: WeakError) -> Evidence:
     """E R of the chain at τ for each v, less the diffusion's value; one compiled program serves all v."""
     gram = np.array([[1.0, s.overlap], [s.overlap, 1.0]])
     limit = float(uniform_expectation(s.tau, s.d, s.overlap))
@@ -55,19 +72,19 @@ def simulate(s: Any) -> Evidence:
         means.append(float(mean))
         errors.append(float(error))
         runs.append(run)
-    gap, v = np.array(means) - limit, np.asarray(s.layer_times)
+    gap, times = np.array(means) - limit, np.asarray(s.layer_times)
     last = slice(-s.fitted, None)
-    order = log_slope(v, gap, np.full(len(v), np.mean(errors)))
-    zero = _at_zero(v[last], means[last], errors[last])
+    order = log_slope(times, gap, np.full(len(times), np.mean(errors)))
+    zero = _at_zero(times[last], means[last], errors[last])
     return Evidence(
         {"overlap": means, "limit": zero[0], "order": order[0]},
         {"overlap": errors, "limit": zero[1], "order": order[1]},
-        curves=(Curve("chain − diffusion", v, np.abs(gap), errors),),
+        curves=(Curve("chain − diffusion", times, np.abs(gap), errors),),
         runs=tuple(runs),
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: WeakError) -> Evidence:
     """E R of the chain by quadrature, layer after layer; that of the diffusion, which the parabola through the last
     ones misses by O(v³) (taken from the quadrature); the slope of the quadrature's gaps, one as v → 0.
     """
@@ -87,7 +104,7 @@ def predict(s: Any) -> Evidence:
     )
 
 
-def _undecided(s: Any, gap: np.ndarray) -> dict[str, str]:
+def _undecided(s: WeakError, gap: np.ndarray) -> dict[str, str]:
     """A slope in logarithms needs gaps of one sign, well above their noise (a standard deviation of R is below ½)."""
     least = float(np.min(gap * np.sign(gap[0])))
     if least * np.sqrt(s.runs) > 5:
@@ -104,16 +121,8 @@ claim(
     "With centred Gaussian heads the chain approximates the diffusion at fixed diffusive time τ = vℓ with an error of "
     "order v: for two tokens at β = 0 the gap of E R is first order in v, and E R tends to that of the diffusion.",
     models=("random",),
-    quick={
-        "d": 16,
-        "overlap": 0.0,
-        "tau": 1.0,
-        "layer_times": [1.0, 0.5, 0.25, 0.125],
-        "fitted": 3,
-        "runs": 200000,
-        "seed": 3,
-    },
-    full={"layer_times": [1.0, 0.5, 0.25, 0.125, 0.0625], "runs": 800000},
+    quick=WeakError(),
+    full=WeakError(layer_times=(1.0, 0.5, 0.25, 0.125, 0.0625), runs=800_000),
     within={
         "overlap": standard_errors(ERRORS, "standard errors over runs, each v"),
         "limit": standard_errors(ERRORS, "standard error of the parabola at v = 0, and the O(v³) that it misses"),

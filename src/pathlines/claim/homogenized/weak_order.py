@@ -7,14 +7,16 @@ corrector, which is computed here from ordinary differential equations alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized.coefficients import apart, leading, order_of
 from pathlines.claim.homogenized.finite_heads import (
     OBSERVED,
+    Expansion,
     case_of,
     chain_mean,
     change_of_flow,
@@ -23,7 +25,9 @@ from pathlines.claim.homogenized.finite_heads import (
     unsettled,
 )
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import means
 
 _PRINTED = ("paper", "none")
 _LINEAR = 1
@@ -31,7 +35,15 @@ _COARSE = 0.2
 _READABLE = 0.1
 
 
-def gaps(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
+class WeakOrder(Expansion):
+    """Chain and SDE of two or three heads."""
+
+    third: Annotated[of.Share, means("probability of the third head", "q")] = 0.0
+    heads: of.Heads = 1
+    update: of.Update = "ambient"
+
+
+def gaps(s: WeakOrder, corrector: str) -> tuple[np.ndarray, np.ndarray]:
     """chain - SDE for each η, (depths, observed), and the errors of the cubature."""
     rows, errors, case = [], [], case_of(s)
     for eta, depth in zip(steps(s).tolist(), s.layers, strict=True):
@@ -41,18 +53,18 @@ def gaps(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.array(errors)
 
 
-def remaining(s: Any, corrector: str) -> tuple[np.ndarray, np.ndarray]:
+def remaining(s: WeakOrder, corrector: str) -> tuple[np.ndarray, np.ndarray]:
     """c_1/κ of the drift b: the share of its first-order error that is left, and the error of that number."""
     eta, (gap, error), whole = steps(s), gaps(s, corrector), change_of_flow(case_of(s), "none")
     value, truncated = leading(eta, gap, 1.0)
     return value / whole, (truncated + np.sum(error / eta[:, None], axis=0)) / np.abs(whole)
 
 
-def _advice(s: Any, error: np.ndarray) -> str | None:
+def _advice(s: WeakOrder, error: np.ndarray) -> str | None:
     return None if 2 * np.max(error) <= _READABLE else unsettled(s)
 
 
-def _curves(s: Any, correctors: tuple[str, ...]) -> tuple[Curve, ...]:
+def _curves(s: WeakOrder, correctors: tuple[str, ...]) -> tuple[Curve, ...]:
     eta = steps(s)
     return tuple(
         Curve(f"{name}, corrector {c}", eta, np.abs(gaps(s, c)[0][:, k]), panel=name)
@@ -61,7 +73,7 @@ def _curves(s: Any, correctors: tuple[str, ...]) -> tuple[Curve, ...]:
     )
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: WeakOrder) -> Evidence:
     """What is left at first order with the boxed drift, and the order of chain - SDE for ⟨x_1,e_1⟩."""
     share, error = remaining(s, "full")
     eta = steps(s)
@@ -83,19 +95,19 @@ def simulate(s: Any) -> Evidence:
     )
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: WeakOrder) -> Evidence:
     """Nothing is left at first order; the order is two."""
     eta = steps(s)
     guides = tuple(Curve("∝ η²", eta, _guide(s, "full", k, 2), panel=n) for k, n in enumerate(OBSERVED))
     return Evidence({"remaining": 0.0, "order": 2.0}, curves=guides, source="order")
 
 
-def _guide(s: Any, corrector: str, k: int, power: int) -> np.ndarray:
+def _guide(s: WeakOrder, corrector: str, k: int, power: int) -> np.ndarray:
     eta = steps(s)
     return np.abs(gaps(s, corrector)[0][-1, k]) * (eta / eta[-1]) ** power
 
 
-def simulate_less(s: Any) -> Evidence:
+def simulate_less(s: WeakOrder) -> Evidence:
     """What is left at first order with less of the drift, as printed and b alone."""
     shares, errors = zip(*(remaining(s, c) for c in _PRINTED), strict=True)
     names = [f"remaining_{c}" for c in _PRINTED]
@@ -109,7 +121,7 @@ def simulate_less(s: Any) -> Evidence:
     )
 
 
-def predict_less(s: Any) -> Evidence:
+def predict_less(s: WeakOrder) -> Evidence:
     """The share of κ that the missing terms make, from the flows of the two drifts."""
     whole = change_of_flow(case_of(s), "none")
     shares = {f"remaining_{c}": change_of_flow(case_of(s), c) / whole for c in _PRINTED}
@@ -117,22 +129,11 @@ def predict_less(s: Any) -> Evidence:
     return Evidence(shares, curves=guides, source="ordinary differential equations")
 
 
-def predict_printed(s: Any) -> Evidence:
+def predict_printed(s: WeakOrder) -> Evidence:
     """Nothing left at first order, as printed."""
     return Evidence({"remaining_paper": 0.0}, source="order")
 
 
-_SETTING: dict[str, Any] = {
-    "n": 4,
-    "beta": 1.5,
-    "until": 1.2,
-    "probability": 0.5,
-    "third": 0.0,
-    "heads": 1,
-    "layers": [8, 10, 12, 16],
-    "update": "ambient",
-}
-_FULL: dict[str, Any] = {"layers": [10, 12, 14, 16, 20]}
 _AXES = Axes("step η", "|chain − SDE|", x_scale="log", y_scale="log")
 _SHARE = absolute(0.01, "of the uncorrected first-order error; two truncation errors of the expansion", errors=2.0)
 _ORDER = absolute(0.015, "further orders of the error; two changes by the largest step left out", errors=2.0)
@@ -142,18 +143,14 @@ _CAVEAT = (
     "the coefficient of η²; times beyond 1.2, H > 2 and n > 5 are not measured."
 )
 
-_CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "C25a": ("two heads of equal chance", {}, _FULL),
-    "C25a-skew": ("two heads, skew law", {"probability": 0.2}, _FULL),
-    "C25a-heads": ("two heads a layer", {"heads": 2, "layers": [7, 8, 10, 12]}, {"layers": [7, 8, 9, 10, 12]}),
-    "C25a-three": (
-        "three heads, two Brownian motions",
-        {"probability": 0.3, "third": 0.4, "n": 5, "layers": [7, 8, 9, 10]},
-        {"layers": [7, 8, 9, 10, 12]},
-    ),
-}
+_THREE = WeakOrder(probability=0.3, third=0.4, n=5, layers=(7, 8, 9, 10))
 
-for _id, (_law, _changes, _full) in _CASES.items():
+for _id, _law, _quick, _layers in (
+    ("C25a", "two heads of equal chance", WeakOrder(), (10, 12, 14, 16, 20)),
+    ("C25a-skew", "two heads, skew law", WeakOrder(probability=0.2), (10, 12, 14, 16, 20)),
+    ("C25a-heads", "two heads a layer", WeakOrder(heads=2, layers=(7, 8, 10, 12)), (7, 8, 9, 10, 12)),
+    ("C25a-three", "three heads, two Brownian motions", _THREE, (7, 8, 9, 10, 12)),
+):
     claim(
         f"homogenized/{_id}",
         HOMOGENIZED,
@@ -162,8 +159,8 @@ for _id, (_law, _changes, _full) in _CASES.items():
         "t = ηL and of the SDE differ by O(η²) when α ∝ η: nothing is left at first order, for the mean overlap, "
         "⟨x₁,e₁⟩ and ⟨x₁,e₁⟩⟨x₂,e₂⟩.",
         models=("random",),
-        quick=_SETTING | _changes,
-        full=_full,
+        quick=_quick,
+        full=msgspec.structs.replace(_quick, layers=_layers),
         within={"remaining": _SHARE, "order": _ORDER},
         simulate=simulate,
         predict=predict,
@@ -180,8 +177,8 @@ claim(
     "With the printed drift b − (η/2)∇_b b, and with b alone, chain and SDE differ by κη + O(η²), κ the change of the "
     "noiseless flow by the terms of the boxed drift that are left out; for the ambient update both are first order.",
     models=("random",),
-    quick=_SETTING,
-    full=_FULL,
+    quick=WeakOrder(),
+    full=WeakOrder(layers=(10, 12, 14, 16, 20)),
     within=_LESS,
     simulate=simulate_less,
     predict=predict_less,
@@ -196,8 +193,8 @@ claim(
     "With the drift b − (η/2)∇_b b chain and SDE differ by O(η·max(η, α)) at t = ηL: nothing is left at first order "
     "in η when α ∝ η.",
     models=("random",),
-    quick=_SETTING,
-    full=_FULL,
+    quick=WeakOrder(),
+    full=WeakOrder(layers=(10, 12, 14, 16, 20)),
     within={"remaining_paper": _SHARE},
     simulate=simulate_less,
     predict=predict_printed,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import attention_model, circle_tokens
 from pathlines.claim.tolerance import absolute, at_least, at_most
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coarsen import Coarsening, coarsen
 from pathlines.limit.metastability.caps import caps, gathering, log_gathering_time, rate_bounds
 from pathlines.limit.metastability.merging import log_merging_time
@@ -17,7 +20,17 @@ from pathlines.limit.metastability.merging import log_merging_time
 # --- M7: containment and gathering
 
 
-def cap_angles(s: Any) -> tuple[np.ndarray, np.ndarray]:
+class Caps(Setting):
+    """Tokens in separated caps on the circle."""
+
+    centres: Annotated[of.Vector, means("angles of the caps", unit="radians")] = (0.0, 2.0)
+    each: Annotated[of.Count, means("tokens per cap")] = 3
+    epsilon: of.CapSize = 0.01
+    beta: of.Beta = 20.0
+    kinds: of.Kinds = ("sa", "usa")
+
+
+def cap_angles(s: Caps) -> tuple[np.ndarray, np.ndarray]:
     """Angles that fill caps of size ε from edge to edge, and the cap of each token."""
     reach = np.arccos(1 - s.epsilon)
     offsets = np.linspace(-1, 1, s.each) * reach * np.where(np.arange(s.each) % 2, 0.3, 1.0)
@@ -45,7 +58,13 @@ def _crossing(at: np.ndarray, values: np.ndarray, level: float) -> float:
     return float(at[i - 1] + share * (at[i] - at[i - 1]))
 
 
-def simulate_caps(s: Any) -> Evidence:
+class Theorem(Caps):
+    """The times of the theorem."""
+
+    rate: Annotated[of.Positive, means("squared distances shrink to 2e^{−λβ}", "λ")] = 0.7
+
+
+def simulate_caps(s: Theorem) -> Evidence:
     """Particles, then clusters: when tokens leave the doubled caps, and when each cap has gathered."""
     angles, home = cap_angles(s)
     exits, gathered, curves = [], [], []
@@ -70,7 +89,7 @@ def _diameter(tokens: np.ndarray) -> np.ndarray:
     return np.sum((tokens[:, :, None] - tokens[:, None, :]) ** 2, axis=-1).max(axis=(1, 2))
 
 
-def _true_times(s: Any, kind: str) -> tuple[float, float]:
+def _true_times(s: Theorem, kind: str) -> tuple[float, float]:
     """(ln of the exit time, ln of the gathering time): each cap gathers alone, then a pair of clusters approaches.
 
     Clusters of equal mass at angle φ₀ move by the same x, the farther out of its cap being the first to leave it: φ
@@ -89,7 +108,7 @@ def _true_times(s: Any, kind: str) -> tuple[float, float]:
     return log_merging_time(s.beta, gap, gap - 2 * way, kind), log_gather
 
 
-def predict_caps(s: Any) -> Evidence:
+def predict_caps(s: Theorem) -> Evidence:
     """ln T₁ and ln T₂ of the theorem, and the times themselves; nothing where the conditions of the theorem fail."""
     found = caps(s.centres, s.epsilon, s.beta, s.each * len(s.centres), s.rate)
     names = ("log_exit", "log_gather", "exit", "gather")
@@ -121,8 +140,8 @@ claim(
     "enλβ²/(β−1) on squared distances inside a cap are at most 2e^{−λβ}, for SA and USA. The true times are those of "
     "caps that gather alone and of two clusters that approach until one is at the edge of its doubled cap.",
     models=("sa", "usa"),
-    quick={"centres": [0.0, 2.0], "each": 3, "epsilon": 0.01, "beta": 20.0, "rate": 0.7, "kinds": ["sa", "usa"]},
-    full={"each": 6, "rate": 0.6},
+    quick=Theorem(),
+    full=Theorem(each=6, rate=0.6),
     within={
         "log_exit": at_least("a lower bound of the theorem"),
         "log_gather": at_most("an upper bound of the theorem"),
@@ -139,12 +158,21 @@ claim(
 # --- ER-04: the first bound on λ
 
 
-def _overlap(s: Any) -> float:
+class Bounds(Setting):
+    """The bounds on λ."""
+
+    n: of.Tokens = 6
+    epsilon: of.CapSize = 0.01
+    beta: of.Beta = 20.0
+    gamma: Annotated[of.Positive, means("room that the theorem leaves", "γ")] = 0.001
+
+
+def _overlap(s: Bounds) -> float:
     """α at which γ takes the given small value."""
     return float(1 - 8 * s.epsilon - np.log(2 * s.n**2 / s.epsilon) / s.beta - s.gamma)
 
 
-def _largest_time(s: Any, sign: float) -> Evidence:
+def _largest_time(s: Bounds, sign: float) -> Evidence:
     """ln T₁ at 0.99 of the smaller bound, the first one with the given sign of its logarithm, term by term."""
     alpha, n, e = _overlap(s), s.n, s.epsilon
     shape = np.log((s.beta - 1) * e / (s.beta**2 * n**2 * np.e))
@@ -154,20 +182,20 @@ def _largest_time(s: Any, sign: float) -> Evidence:
     return Evidence({"log_gather": np.log(2 * n * np.exp(8 * e * s.beta) + np.e * n * rate * s.beta**2 / (s.beta - 1))})
 
 
-def simulate_printed_bound(s: Any) -> Evidence:
+def simulate_printed_bound(s: Bounds) -> Evidence:
     """λ next to the printed bound."""
     return _largest_time(s, -1.0)
 
 
-def simulate_bound(s: Any) -> Evidence:
+def simulate_bound(s: Bounds) -> Evidence:
     """λ next to the bound with the sign that the proof needs."""
     return _largest_time(s, 1.0)
 
 
-def predict_bound(s: Any) -> Evidence:
+def predict_bound(s: Bounds) -> Evidence:
     """ln T₂, before which T₁ must come; drawn over γ."""
     gammas = np.geomspace(s.gamma / 10, 1.0, 60)
-    alphas = [_overlap(type(s)(**{**vars(s), "gamma": g})) for g in gammas]
+    alphas = [_overlap(msgspec.structs.replace(s, gamma=g)) for g in gammas.tolist()]
     exits = np.log(s.epsilon / s.n) + s.beta * (1 - np.asarray(alphas))
     lines = [Curve("ln T₂", gammas, exits)]
     for name, printed in (("ln T₁, printed sign", True), ("ln T₁, corrected sign", False)):
@@ -180,32 +208,26 @@ def predict_bound(s: Any) -> Evidence:
     return Evidence({"log_gather": exit_here}, curves=tuple(lines))
 
 
-_BOUND = {"n": 6, "epsilon": 0.01, "beta": 20.0, "gamma": 1e-3}
 _BOUND_AXES = Axes("γ", "logarithm of time", x_scale="log")
-claim(
-    "metastability/ER-04",
-    METASTABILITY,
-    "first bound on λ, as printed",
-    "For every λ below e^{(1−α)β}(β²n²e)/((β−1)ε)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
-    models=("sa", "usa"),
-    quick=_BOUND,
-    within={"log_gather": at_most("T₁ < T₂")},
-    simulate=simulate_printed_bound,
-    predict=predict_bound,
-    expected="refuted",
-    corrected_by="metastability/ER-04b",
-    axes=_BOUND_AXES,
-    note="The sign in front of β⁻¹ln((β−1)ε/(β²n²e)) is printed as minus.",
-)
-claim(
+ER_04B = claim(
     "metastability/ER-04b",
     METASTABILITY,
     "first bound on λ (corrected)",
     "For every λ below e^{(1−α)β}((β−1)ε)/(β²n²e)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
     models=("sa", "usa"),
-    quick=_BOUND,
+    quick=Bounds(),
     within={"log_gather": at_most("T₁ < T₂, since 2ne^{8εβ} = T₂e^{−γβ}")},
     simulate=simulate_bound,
     predict=predict_bound,
     axes=_BOUND_AXES,
+)
+
+ER_04B.printed_as(
+    "metastability/ER-04",
+    "first bound on λ, as printed",
+    "For every λ below e^{(1−α)β}(β²n²e)/((β−1)ε)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
+    within={"log_gather": at_most("T₁ < T₂")},
+    simulate=simulate_printed_bound,
+    predict=predict_bound,
+    note="The sign in front of β⁻¹ln((β−1)ε/(β²n²e)) is printed as minus.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +12,12 @@ from jaxtyping import Array, PRNGKeyArray
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.metastability.mode_selection import SHARES, disagreement
-from pathlines.claim.metastability.quiet_runs import counts, saturation, start_moments
+from pathlines.claim.metastability.quiet_runs import QuietStarts, counts, saturation, start_moments
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.linear_phase import mean_maxima
 from pathlines.limit.metastability.quiet_starts import maxima_of_starts
 from pathlines.model.base import Snapshot
@@ -23,20 +25,30 @@ from pathlines.model.circle import CircleAttention
 from pathlines.observable.patterns import potential_modes
 
 
-def _means(s: Any) -> tuple[np.ndarray, np.ndarray]:
+class ClusterNumbers(QuietStarts):
+    """Numbers of clusters over β."""
+
+    runs: of.Runs = 8
+    points: Annotated[of.Count, means("quantile points that stand for the tokens")] = 300
+    noisy: Annotated[of.Count, means("Fourier modes that carry noise")] = 50
+    betas: of.Betas = (4.0, 25.0)
+    tokens: of.ManyTokens = 10000.0
+
+
+def _means(s: ClusterNumbers) -> tuple[np.ndarray, np.ndarray]:
     """Mean number of maxima, and its error, for each β, at half the saturation time."""
     found = [counts(CircleAttention(b), s, s.tokens, [saturation(b, s.tokens) / 2])[:, 0] for b in s.betas]
     return mean_and_error(found, axis=1, unit=1)
 
 
-def simulate_numbers(s: Any) -> Evidence:
+def simulate_numbers(s: ClusterNumbers) -> Evidence:
     """Maxima of the potential when the pattern has just formed."""
     mean, error = _means(s)
     curve = Curve("quiet starts", s.betas, mean, error)
     return Evidence({"maxima": mean, "rice": mean}, {"rice": error}, curves=(curve,))
 
 
-def predict_numbers(s: Any) -> Evidence:
+def predict_numbers(s: ClusterNumbers) -> Evidence:
     """Another solver from the same starts, and Rice's formula in the linear phase, at the same times."""
     half = lambda b: saturation(b, s.tokens) / 2  # noqa: E731
     starts = start_moments(s, s.tokens)
@@ -51,8 +63,6 @@ def predict_numbers(s: Any) -> Evidence:
     return Evidence(values, {"maxima": disagreement(s.runs)}, curves=curves, source="another solver; closed form")
 
 
-SIZES: dict[str, Any] = {"tokens": 1e4, "runs": 120, "points": 300, "noisy": 50, "seed": 0}
-
 claim(
     "metastability/S5",
     METASTABLE_EMERGENCE,
@@ -60,8 +70,8 @@ claim(
     "From N i.i.d. uniform tokens on the circle the pattern that forms has about √(2β) clusters; on average the number "
     "of maxima of the potential is √(Σk⁴gₖ²e^{2λₖt}/Σk²gₖ²e^{2λₖt}).",
     models=("circle",),
-    quick={"betas": [4.0, 25.0], **SIZES},
-    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500, "runs": 400, "noisy": 60},
+    quick=ClusterNumbers(runs=120),
+    full=ClusterNumbers(runs=400, points=500, noisy=60, betas=(4.0, 9.0, 25.0, 81.0)),
     within={
         "maxima": standard_errors(5.0, SHARES),
         "rice": absolute(0.1, "5 standard errors of independent starts; the first mergers", errors=5.0),
@@ -73,14 +83,14 @@ claim(
 )
 
 
-def simulate_exponent(s: Any) -> Evidence:
+def simulate_exponent(s: ClusterNumbers) -> Evidence:
     """The slope of ln(number) in ln β."""
     mean, error = _means(s)
     exponent = np.polyfit(np.log(s.betas), np.log(mean), 1)[0]
     return Evidence({"exponent": exponent}, curves=(Curve("quiet starts", s.betas, mean, error),))
 
 
-def predict_exponent(s: Any) -> Evidence:
+def predict_exponent(s: ClusterNumbers) -> Evidence:
     """-1/2, as printed."""
     fine = np.geomspace(min(s.betas), max(s.betas), 20)
     return Evidence({"exponent": -0.5}, curves=(Curve("β^{−1/2}", fine, fine**-0.5),), source="printed formula")
@@ -92,8 +102,8 @@ claim(
     "number of clusters ~ β^{−1/2} (slides)",
     "The number of clusters on the circle scales like β^{−1/2}.",
     models=("circle",),
-    quick={"betas": [4.0, 25.0], **SIZES, "runs": 8},
-    full={"betas": [4.0, 9.0, 25.0, 81.0], "points": 500, "runs": 24},
+    quick=ClusterNumbers(),
+    full=ClusterNumbers(runs=24, points=500, betas=(4.0, 9.0, 25.0, 81.0)),
     within={"exponent": absolute(0.1, "corrections to the power law and the spread of eight starts")},
     simulate=simulate_exponent,
     predict=predict_exponent,
@@ -114,7 +124,16 @@ def _first_counts(model: CircleAttention, keys: PRNGKeyArray, n: int) -> Array:
     return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
 
 
-def simulate_initial(s: Any) -> Evidence:
+class Maxima(Setting):
+    """Maxima of the potential of uniform tokens."""
+
+    betas: of.Betas = (9.0, 81.0)
+    n: of.Tokens = 2000
+    runs: of.Runs = 200
+    seed: of.Seed = 0
+
+
+def simulate_initial(s: Maxima) -> Evidence:
     """Independent uniform tokens, before anything moves."""
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     found = [np.asarray(_first_counts(CircleAttention(b), keys, s.n), float) for b in s.betas]
@@ -122,7 +141,7 @@ def simulate_initial(s: Any) -> Evidence:
     return Evidence({"maxima": mean}, {"maxima": error}, curves=(Curve("uniform tokens", s.betas, mean, error),))
 
 
-def predict_initial(s: Any) -> Evidence:
+def predict_initial(s: Maxima) -> Evidence:
     """Rice's formula for the Gaussian limit n → ∞."""
     fine = np.geomspace(min(s.betas), max(s.betas), 40)
     curves = (
@@ -139,8 +158,8 @@ claim(
     "For N → ∞ i.i.d. uniform tokens on the circle the attention potential has on average √(Σk⁴gₖ²/Σk²gₖ²) → √(3β/2) "
     "maxima, gₖ = e^{−β}Iₖ(β): fewer than the √(2β) clusters that form.",
     models=("circle",),
-    quick={"betas": [9.0, 81.0], "n": 2000, "runs": 200, "seed": 0},
-    full={"n": 4000, "runs": 1000},
+    quick=Maxima(),
+    full=Maxima(n=4000, runs=1000),
     within={"maxima": standard_errors(5.0, "means over independent draws; the non-Gaussian part is of order β^½/n")},
     simulate=simulate_initial,
     predict=predict_initial,

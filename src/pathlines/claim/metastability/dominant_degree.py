@@ -13,7 +13,9 @@ from scipy.optimize import brentq
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, exactly
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting
 from pathlines.limit.metastability.growth import law_of_dominant_degree, threshold
 from pathlines.model.zonal_start import zonal_polynomials
 
@@ -43,7 +45,15 @@ def _measured(betas: Any, d: int, degree: int, nodes: int) -> np.ndarray:
     return np.asarray(_rates(jnp.asarray(betas, float), jnp.asarray(x), degree, d))
 
 
-def simulate_law(s: Any) -> Evidence:
+class DominantDegree(Setting):
+    """The fastest degree over β and d."""
+
+    dimensions: of.Dimensions = (2, 3, 4, 8, 16, 64)
+    betas: of.Betas = (1.0, 2.0, 4.0, 5.0, 7.0, 9.0, 16.0, 25.0, 49.0, 81.0, 100.0, 200.0, 400.0)
+    nodes: of.Nodes = 4000
+
+
+def simulate_law(s: DominantDegree) -> Evidence:
     """The fastest of the measured rates in each cell."""
     degree = 4 + int(2 * np.sqrt(2 * max(s.betas)))
     found = np.array([1 + np.argmax(_measured(s.betas, d, degree, s.nodes), axis=1) for d in s.dimensions])
@@ -69,7 +79,7 @@ def _exceptions(betas: Any, d: int) -> int:
     return between
 
 
-def predict_law(s: Any) -> Evidence:
+def predict_law(s: DominantDegree) -> Evidence:
     """Thresholds, and the rounded square root."""
     fine = np.geomspace(min(s.betas), max(s.betas), 60)
     exact = np.array([_by_thresholds(s.betas, d) for d in s.dimensions])
@@ -91,12 +101,8 @@ claim(
     "off only between a threshold and the β where the rounded law jumps, which is none of these cells. Degree k+1 "
     "takes over from k where I_{k+a+1}/I_{k+a}(β) = k(k+d−2)/((k+1)(k+d−1)).",
     models=("zonal",),
-    quick={
-        "dimensions": [2, 3, 4, 8, 16, 64],
-        "betas": [1.0, 2.0, 4.0, 5.0, 7.0, 9.0, 16.0, 25.0, 49.0, 81.0, 100.0, 200.0, 400.0],
-        "nodes": 4000,
-    },
-    full={"nodes": 8000},
+    quick=DominantDegree(),
+    full=DominantDegree(nodes=8000),
     within={
         "degree": exactly("degrees"),
         "law": absolute(1.0, "one off between a threshold and the β at which the rounded law jumps"),
@@ -120,13 +126,20 @@ def _crossing(d: int, nodes: int) -> float:
     return float(brentq(excess, 0.3 * d, 1.5 * d, xtol=1e-10 * d))
 
 
-def simulate_threshold(s: Any) -> Evidence:
+class Overtaking(Setting):
+    """Where degree 2 overtakes degree 1."""
+
+    dimensions: of.Dimensions = (8, 100, 1000)
+    nodes: of.Nodes = 6000
+
+
+def simulate_threshold(s: Overtaking) -> Evidence:
     """Bisection on the measured rates."""
     found = [_crossing(int(d), s.nodes) / d for d in s.dimensions]
     return Evidence({"threshold": found}, curves=(Curve("measured", s.dimensions, found),))
 
 
-def predict_threshold(s: Any) -> Evidence:
+def predict_threshold(s: Overtaking) -> Evidence:
     """I_{d/2+1}/I_{d/2}(β) = (d-1)/2d."""
     d = np.unique(np.round(np.geomspace(min(s.dimensions), max(s.dimensions), 30))).astype(int)
     curves = (
@@ -143,8 +156,8 @@ claim(
     "Degree 2 overtakes degree 1 at β₁₂(d) with β₁₂/d → 2/3: for smaller β, such as β ~ √d, the uniform law collapses "
     "to one cluster without a phase of several.",
     models=("zonal",),
-    quick={"dimensions": [8, 100, 1000], "nodes": 6000},
-    full={"dimensions": [8, 100, 1000, 10000]},
+    quick=Overtaking(),
+    full=Overtaking(dimensions=(8, 100, 1000, 10000)),
     within={
         "threshold": absolute(1e-9, "bisection to 1e-10 d; rounding of a difference of rates over its slope in β/d")
     },

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, at_most, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.integrate.staircase import Staircase
 from pathlines.limit.metastability.slow_laws import jump_time
@@ -17,11 +19,26 @@ from pathlines.limit.metastability.staircase import staircase
 # --- M4: when clusters merge
 
 
-def _flow(s: Any, beta: float, kind: str) -> Staircase:
+class Clusters(Setting):
+    """Clusters on the circle."""
+
+    angles: of.Angles = (0.0, 0.5, 1.1, 2.4)
+    masses: Annotated[tuple[of.NonNegative, ...], means("masses of the clusters", "m")] = (0.25, 0.25, 0.25, 0.25)
+    delta: Annotated[of.Positive, means("clusters this near merge", "δ", unit="radians")] = 0.01
+    kinds: of.Kinds = ("usa", "sa")
+
+
+def _flow(s: Clusters, beta: float, kind: str) -> Staircase:
     return cluster_flow(s.angles, beta, masses=s.masses, kind=kind, delta=s.delta)
 
 
-def _cases(s: Any) -> list[tuple[float, str]]:
+class Staircases(Clusters):
+    """Staircases over β."""
+
+    betas: of.Betas = (20.0, 100.0, 1000.0)
+
+
+def _cases(s: Staircases) -> list[tuple[float, str]]:
     return [(beta, kind) for beta in s.betas for kind in s.kinds]
 
 
@@ -34,7 +51,7 @@ def _all(values: np.ndarray, count: int) -> np.ndarray:
     return np.pad(values, (0, count - len(values)), constant_values=np.nan)
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Staircases) -> Evidence:
     """Clusters in logarithmic time, all influences included."""
     found = [_flow(s, beta, kind) for beta, kind in _cases(s)]
     clusters = len(s.angles)
@@ -51,7 +68,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, curves=curves)
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Staircases) -> Evidence:
     """Quadrature over the closing gap, merger by merger."""
     found = [staircase(s.angles, beta, s.masses, kind, s.delta) for beta, kind in _cases(s)]
     curves = tuple(
@@ -68,8 +85,6 @@ def predict(s: Any) -> Evidence:
     return Evidence(values, curves=curves, source="quadrature over the closing gap")
 
 
-_START: dict[str, Any] = {"angles": [0.0, 0.5, 1.1, 2.4], "masses": [0.25, 0.25, 0.25, 0.25], "delta": 0.01}
-
 claim(
     "metastability/M4",
     METASTABILITY,
@@ -78,8 +93,8 @@ claim(
     "rests at Σ m_q², jumps by 2m_p m_q at each merger, never decreases, and ends at one. This includes SA, for "
     "which it is not proved.",
     models=("sa", "usa"),
-    quick={**_START, "betas": [20.0, 100.0, 1000.0], "kinds": ["usa", "sa"]},
-    full={"betas": [10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 400.0, 1000.0]},
+    quick=Staircases(),
+    full=Staircases(betas=(10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 400.0, 1000.0)),
     within={
         "log_time": relative(2e-9, "two solvers at tolerance 1e-10 on angles, so β·1e-10 of ln t ~ β"),
         "level": absolute(1e-12, "sums of squares of masses"),
@@ -107,7 +122,13 @@ def _plateaus(found: Staircase) -> np.ndarray:
     return found.energy_at(middle)
 
 
-def simulate_scale(s: Any) -> Evidence:
+class OneStaircase(Clusters):
+    """The staircase at one β."""
+
+    beta: of.Beta = 200.0
+
+
+def simulate_scale(s: OneStaircase) -> Evidence:
     """Plateaus on both scales."""
     found = [_flow(s, s.beta, kind) for kind in s.kinds]
     heights = np.concatenate([_plateaus(f) for f in found])
@@ -119,7 +140,7 @@ def simulate_scale(s: Any) -> Evidence:
     return Evidence({"printed": heights / (2 * s.beta), "plateau": heights}, curves=curves)
 
 
-def predict_scale(s: Any) -> Evidence:
+def predict_scale(s: OneStaircase) -> Evidence:
     """Σ m² between mergers, where clusters do not feel each other at the start: else there is no plateau yet."""
     levels = np.concatenate([staircase(s.angles, s.beta, s.masses, kind, s.delta).levels for kind in s.kinds])
     turn, m = np.subtract.outer(s.angles, s.angles), np.asarray(s.masses, float) / np.sum(s.masses)
@@ -129,43 +150,42 @@ def predict_scale(s: Any) -> Evidence:
     return Evidence({"printed": levels, "plateau": levels}, undecided=felt)
 
 
-_SCALE = {**_START, "beta": 200.0, "kinds": ["usa", "sa"]}
 _SCALE_AXES = Axes("ln t", "energy")
-claim(
-    "metastability/ER-05",
-    METASTABILITY,
-    "scale of the energy, as printed",
-    "With E_β = (2βe^βn²)⁻¹ Σ e^{β⟨xᵢ,xⱼ⟩} the staircase rests at Σ m_q² and its last step is at one.",
-    models=("sa", "usa"),
-    quick=_SCALE,
-    full={"beta": 1000.0},
-    within={"printed": absolute(1e-3, "plateaus differ by at least 1/8")},
-    simulate=simulate_scale,
-    predict=predict_scale,
-    expected="refuted",
-    corrected_by="metastability/ER-05b",
-    axes=_SCALE_AXES,
-    note="E_β ≤ 1/(2β): as β → ∞ the printed staircase is identically zero.",
-)
-claim(
+ER_05B = claim(
     "metastability/ER-05b",
     METASTABILITY,
     "scale of the energy (derived)",
     "2βE_β = n⁻² Σ e^{β(⟨xᵢ,xⱼ⟩−1)} rests at Σ m_q² between mergers, and its last step is at one.",
     models=("sa", "usa"),
-    quick=_SCALE,
-    full={"beta": 1000.0},
+    quick=OneStaircase(),
+    full=OneStaircase(beta=1000.0),
     within={"plateau": absolute(PLATEAU, "2m_p m_q e^{−βw} of the nearest clusters and of pairs at the merging gap")},
     simulate=simulate_scale,
     predict=predict_scale,
     axes=_SCALE_AXES,
 )
 
+ER_05B.printed_as(
+    "metastability/ER-05",
+    "scale of the energy, as printed",
+    "With E_β = (2βe^βn²)⁻¹ Σ e^{β⟨xᵢ,xⱼ⟩} the staircase rests at Σ m_q² and its last step is at one.",
+    within={"printed": absolute(1e-3, "plateaus differ by at least 1/8")},
+    predict=predict_scale,
+    note="E_β ≤ 1/(2β): as β → ∞ the printed staircase is identically zero.",
+)
+
 
 # --- ER-06: the time of one jump
 
 
-def simulate_jump(s: Any) -> Evidence:
+class JumpTime(Setting):
+    """Two clusters over β."""
+
+    betas: of.Betas = (100.0, 1000.0, 10000.0, 1000000.0)
+    start: Annotated[of.Positive, means("angle at the start", "u₀", unit="radians")] = 1.0
+
+
+def simulate_jump(s: JumpTime) -> Evidence:
     """Two clusters of total mass one (c = 1) in the rescaled time of the cluster flow."""
     ends = np.sqrt(np.log(s.betas) / np.asarray(s.betas))
     times = [
@@ -175,7 +195,7 @@ def simulate_jump(s: Any) -> Evidence:
     return Evidence({"time": times}, curves=(Curve("clusters", s.betas, times),))
 
 
-def predict_jump(s: Any) -> Evidence:
+def predict_jump(s: JumpTime) -> Evidence:
     """[ln tan(u₀/2) − ln tan(u₁/2)]/ln β."""
     betas = np.geomspace(min(s.betas), max(s.betas), 80)
     times = [jump_time(beta, s.start) for beta in s.betas]
@@ -186,12 +206,11 @@ def predict_jump(s: Any) -> Evidence:
     return Evidence({"time": times}, curves=lines)
 
 
-def predict_printed_jump(s: Any) -> Evidence:
+def predict_printed_jump(s: JumpTime) -> Evidence:
     """2/c."""
     return Evidence({"time": np.full(len(s.betas), 2.0)}, curves=(Curve("2/c", [min(s.betas), max(s.betas)], [2, 2]),))
 
 
-_JUMP = {"betas": [1e2, 1e3, 1e4, 1e6], "start": 1.0}
 _JUMP_AXES = Axes("inverse temperature β", "rescaled time of the jump", x_scale="log")
 claim(
     "metastability/ER-06",
@@ -199,7 +218,7 @@ claim(
     "lemma on the jump time, as printed",
     "In rescaled time, u′ = −c ln(β) sin u reaches √(ln β/β) at a time that tends to 2/c.",
     models=("usa",),
-    quick=_JUMP,
+    quick=JumpTime(),
     within={"time": relative(0.5, "the approach to a limit like ln ln β/ln β; at β = 10⁶ it is 20 % for the true one")},
     simulate=simulate_jump,
     predict=predict_printed_jump,
@@ -215,8 +234,8 @@ claim(
     "In rescaled time, u′ = −c ln(β) sin u reaches √(ln β/β) at [ln tan(u₀/2) − ln tan(½√(ln β/β))]/(c ln β), which "
     "tends to 1/(2c).",
     models=("usa",),
-    quick=_JUMP,
-    full={"betas": [1e2, 1e3, 1e4, 1e5, 1e6, 1e8]},
+    quick=JumpTime(),
+    full=JumpTime(betas=(100.0, 1000.0, 10000.0, 100000.0, 1000000.0, 100000000.0)),
     within={"time": relative(1e-7, "a thousand times the solver tolerance 1e-10")},
     simulate=simulate_jump,
     predict=predict_jump,

@@ -8,7 +8,7 @@ in mean-field transformer models, arXiv:2410.23228, whose runs need many tokens.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +20,34 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import attention_model
 from pathlines.claim.tolerance import absolute, at_most
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels.spectral import spectral_attend
 
 KINDS = ("usa", "sa")
 
 
-def _tokens(s: Any, d: int) -> Array:
+class CausalSums(Setting):
+    """Random tokens under the causal mask."""
+
+    n: of.Tokens = 1000
+    betas: of.Betas = (9.0, 100.0)
+    tolerance: of.KernelTolerance = 1e-14
+    seed: of.Seed = 1
+
+
+class HarmonicSums(Setting):
+    """Random tokens at several tolerances."""
+
+    n: of.Tokens = 800
+    d: of.Dimension = 2
+    betas: of.Betas = (4.0, 25.0, 100.0)
+    tolerances: Annotated[tuple[of.Positive, ...], means("tolerances of the kernel", "ε")] = (1e-6, 1e-12)
+    seed: of.Seed = 0
+
+
+def _tokens(s: CausalSums | HarmonicSums, d: int) -> Array:
     return Sphere(d).uniform(jax.random.key(s.seed), s.n)
 
 
@@ -51,7 +72,7 @@ def _direct(x: np.ndarray, beta: float, causal: bool = False) -> tuple[dict[str,
 # --- F1 and F4: fast = dense
 
 
-def simulate_error(s: Any) -> Evidence:
+def simulate_error(s: HarmonicSums) -> Evidence:
     """The largest deviation of the drift by harmonics from the sum over pairs, for each β and tolerance."""
     x = _tokens(s, s.d)
     direct = {beta: _direct(np.asarray(x), beta)[0] for beta in s.betas}
@@ -100,7 +121,7 @@ def _left_out(x: np.ndarray, beta: float, tolerances: Any) -> list[tuple[np.ndar
     ]
 
 
-def predict_error(s: Any) -> Evidence:
+def predict_error(s: HarmonicSums) -> Evidence:
     """What the cut leaves out of USA; over Z, with what it leaves out of Z times the drift, of SA; and rounding."""
     x = np.asarray(_tokens(s, s.d))
     values: dict[str, list[float]] = {name: [] for name in KINDS}
@@ -130,8 +151,8 @@ claim(
     "A drift by Fourier modes differs from the sum over all pairs by the modes left out, less than the tolerance ε of "
     "the kernel: below 10⁻¹³ (USA) and 2·10⁻¹³ (SA) for ε = 10⁻¹² at n = 3000, β = 4, 25, 100.",
     models=("sa", "usa"),
-    quick={"n": 800, "d": 2, "betas": [4.0, 25.0, 100.0], "tolerances": [1e-6, 1e-12], "seed": 0},
-    full={"n": 3000},
+    quick=HarmonicSums(),
+    full=HarmonicSums(n=3000),
     within={"usa": BOUNDED, "sa": BOUNDED},
     simulate=simulate_error,
     predict=predict_error,
@@ -144,8 +165,8 @@ claim(
     "spherical harmonics in three dimensions are exact to their tolerance",
     "On S² the same holds with spherical harmonics: below 10⁻¹² (USA) and 10⁻¹¹ (SA) for β = 4, 9, 25, 81.",
     models=("sa", "usa"),
-    quick={"n": 600, "d": 3, "betas": [4.0, 25.0], "tolerances": [1e-6, 1e-12], "seed": 0},
-    full={"n": 2000, "betas": [4.0, 9.0, 25.0, 81.0]},
+    quick=HarmonicSums(n=600, d=3, betas=(4.0, 25.0)),
+    full=HarmonicSums(n=2000, d=3, betas=(4.0, 9.0, 25.0, 81.0)),
     within={"usa": BOUNDED, "sa": BOUNDED},
     simulate=simulate_error,
     predict=predict_error,
@@ -156,7 +177,7 @@ claim(
 # --- F2: causal
 
 
-def simulate_causal(s: Any) -> Evidence:
+def simulate_causal(s: CausalSums) -> Evidence:
     """Causal SA drifts by harmonics."""
     x = _tokens(s, 2)
     found = [_fast(x, beta, "sa", s.tolerance, causal=True) for beta in s.betas]
@@ -164,7 +185,7 @@ def simulate_causal(s: Any) -> Evidence:
     return Evidence({"drift": np.concatenate(found).ravel()}, curves=curves)
 
 
-def predict_causal(s: Any) -> Evidence:
+def predict_causal(s: CausalSums) -> Evidence:
     """Pairs j ≤ i in NumPy."""
     x = np.asarray(_tokens(s, 2))
     found = [_direct(x, beta, causal=True)[0]["sa"] for beta in s.betas]
@@ -184,8 +205,8 @@ claim(
     "With the causal mask, moments of the earlier tokens give the drift of every token in O(nK): "
     "equal to the sum over pairs j ≤ i to 10⁻¹³.",
     models=("sa",),
-    quick={"n": 1000, "betas": [9.0, 100.0], "tolerance": 1e-14, "seed": 1},
-    full={"n": 3000, "betas": [4.0, 9.0, 25.0, 100.0]},
+    quick=CausalSums(),
+    full=CausalSums(n=3000, betas=(4.0, 9.0, 25.0, 100.0)),
     within={"drift": absolute(1e-13, "a few hundred roundings; the first tokens see few others and Z is not small")},
     simulate=simulate_causal,
     predict=predict_causal,

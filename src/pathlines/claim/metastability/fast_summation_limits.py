@@ -6,7 +6,7 @@ Settings are those of Emergence of meta-stable clustering in mean-field transfor
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -19,8 +19,10 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import attention_model
 from pathlines.claim.tolerance import at_most, exactly, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels import attend
 from pathlines.kernels.spectral import degree, noise_floor, spectral_attend
 from pathlines.kernels.spectral.attend import portable_attention, start_of
@@ -28,7 +30,17 @@ from pathlines.kernels.spectral.attend import portable_attention, start_of
 # --- F3: linear cost
 
 
-def _seconds(s: Any, n: int) -> float:
+class LinearCost(Setting):
+    """Random tokens in growing numbers."""
+
+    sizes: of.Sizes = (100_000, 1_000_000)
+    beta: of.Beta = 9.0
+    tolerance: of.KernelTolerance = 1e-12
+    rounds: Annotated[of.Count, means("timings, of which the shortest counts")] = 6
+    seed: of.Seed = 2
+
+
+def _seconds(s: LinearCost, n: int) -> float:
     """Of the quickest of ``rounds`` drifts of n tokens, compiled before."""
     x = Sphere(2).uniform(jax.random.key(s.seed), n)
     masses = jnp.full(n, 1 / n)
@@ -42,7 +54,7 @@ def _seconds(s: Any, n: int) -> float:
     return min(times)
 
 
-def _operations(s: Any, n: int) -> int:
+def _operations(s: LinearCost, n: int) -> int:
     """Numbers written by the portable formula of one SA drift of n tokens, from its program: no clock, no machine."""
     beta, modes = jnp.asarray(s.beta), degree(s.beta, 2, s.tolerance)
     tokens, masses = (jax.ShapeDtypeStruct(shape, beta.dtype) for shape in ((n, 2), (n,)))
@@ -63,7 +75,7 @@ def _written(program: Any) -> int:
     return total
 
 
-def simulate_cost(s: Any) -> Evidence:
+def simulate_cost(s: LinearCost) -> Evidence:
     """How the operations of a drift grow from size to size, over the growth of n; and the time of the largest."""
     sizes = np.asarray(s.sizes)
     require(bool(np.all(np.diff(sizes) > 0)), "sizes", "increase", s.sizes)
@@ -73,7 +85,7 @@ def simulate_cost(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve("one SA drift", s.sizes, work),))
 
 
-def predict_cost(s: Any) -> Evidence:
+def predict_cost(s: LinearCost) -> Evidence:
     """Linear; the number of modes from the tail of the Skellam law, which does not know n."""
     k = np.arange(60 + int(12 * np.sqrt(s.beta)))
     tails = 2 * np.append(np.cumsum(special.ive(k, s.beta)[:0:-1])[::-1], 0.0)
@@ -92,8 +104,8 @@ claim(
     "The number of Fourier modes depends on β and the tolerance only, and the operations of a drift grow like n: "
     "a million tokens take less than five seconds.",
     models=("sa",),
-    quick={"sizes": [100000, 1000000], "beta": 9.0, "tolerance": 1e-12, "rounds": 6, "seed": 2},
-    full={"sizes": [10000, 100000, 1000000]},
+    quick=LinearCost(),
+    full=LinearCost(sizes=(10000, 100_000, 1_000_000)),
     within={
         "growth": relative(0.02, "the last chunk of tokens is filled up"),
         "seconds": at_most("the stated time"),
@@ -110,7 +122,14 @@ claim(
 # --- F5: noise floor
 
 
-def simulate_floor(s: Any) -> Evidence:
+class NoiseFloor(Setting):
+    """Two clusters far apart."""
+
+    beta: of.Beta = 81.0
+    gap: of.ClusterAngle = 2.0
+
+
+def simulate_floor(s: NoiseFloor) -> Evidence:
     """The pull of one cluster of mass 1/2 on the other: directly, by harmonics, and whether the floor says so."""
     x, y = (jnp.asarray([[np.cos(a), np.sin(a)]]) for a in (0.0, s.gap))
     half, kind = jnp.asarray([0.5]), attention_model("usa", s.beta).attention
@@ -123,7 +142,7 @@ def simulate_floor(s: Any) -> Evidence:
     return Evidence(values, curves=(curve, Curve("directly", [s.gap], [force])))
 
 
-def predict_floor(s: Any) -> Evidence:
+def predict_floor(s: NoiseFloor) -> Evidence:
     """½ e^{β(cos φ - 1)} sin φ; the noise of sums by harmonics is ε(1 + √β) times a few."""
     gaps = np.linspace(0.05, 3.1, 200)
     pull = lambda gap: 0.5 * np.exp(-2 * s.beta * np.sin(gap / 2) ** 2) * np.sin(gap)  # noqa: E731
@@ -140,7 +159,7 @@ claim(
     "Two clusters at β = 81 and angle 2 pull each other with force 6.93·10⁻⁵¹; harmonics return noise of either sign, "
     "bounded by the floor ε(1 + √β) which the choice of summation knows. The slow phase needs other means.",
     models=("usa",),
-    quick={"beta": 81.0, "gap": 2.0},
+    quick=NoiseFloor(),
     within={
         "force": relative(1e-12, "roundings of one exponential whose exponent is about −100"),
         "guard": exactly("the force is below the floor or not"),

@@ -5,7 +5,7 @@ The hand-over from particles to clusters of Dynamic metastability in the self-at
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import msgspec
@@ -17,18 +17,34 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import attention_model
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run
 from pathlines.integrate.coarsen import Coarsening, coarsen
 
 
-def _start(s: Any) -> np.ndarray:
+class HandOver(Setting):
+    """Loose clusters that tighten and merge."""
+
+    centres: Annotated[of.Vector, means("angles of the clusters", unit="radians")] = (0.0, 1.5, 3.0)
+    sizes: Annotated[tuple[of.Count, ...], means("tokens of each cluster")] = (3, 2, 3)
+    spread: Annotated[of.Positive, means("deviation of the tokens from their centre")] = 0.05
+    d: of.Dimension = 3
+    beta: of.Beta = 9.0
+    seed: of.Seed = 11
+    delta: Annotated[of.Positive, means("clusters this tight are replaced by points", "δ")] = 0.0001
+    times: of.Times = (20.0, 60.0, 150.0, 400.0, 2000.0)
+    kinds: of.Kinds = ("sa", "usa")
+
+
+def _start(s: HandOver) -> np.ndarray:
     centres = np.stack([np.cos(s.centres), np.sin(s.centres), *([np.zeros(len(s.centres))] * (s.d - 2))], axis=1)
     return np.asarray(Sphere(s.d).clusters(jax.random.key(s.seed), centres, s.sizes, s.spread))
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: HandOver) -> Evidence:
     """Particles until clusters are tight, then points with masses."""
     require(bool(np.all(np.diff(s.times) > 0)), "times", "increase", s.times)
     energies, errors, counts, curves = [], [], [], []
@@ -69,7 +85,7 @@ STEP = 1e-3
 """Of ln t, for the slope of E."""
 
 
-def _remainder(s: Any, found: Coarsening, log_times: np.ndarray) -> np.ndarray:
+def _remainder(s: HandOver, found: Coarsening, log_times: np.ndarray) -> np.ndarray:
     """What interpolation may err by, seen with a half and a third of the records; and what points in place of clusters
     of that diameter change: β·diameter² of every force, so of E and of the time, which moves E by its slope in ln t.
     """
@@ -79,7 +95,7 @@ def _remainder(s: Any, found: Coarsening, log_times: np.ndarray) -> np.ndarray:
     return coarse + s.beta * found.certificate("cluster_diameter").value ** 2 * (1 + np.abs(slope))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: HandOver) -> Evidence:
     """All particles to the end, in NumPy and SciPy, pair by pair."""
     start = _start(s)
     energies, curves = [], []
@@ -114,8 +130,7 @@ claim(
     "Replacing tight clusters by points with their masses changes nothing that can be seen: the energy before, between "
     "and after mergers is that of all particles.",
     models=("sa", "usa"),
-    quick={"centres": [0.0, 1.5, 3.0], "sizes": [3, 2, 3], "spread": 0.05, "d": 3, "beta": 9.0, "seed": 11,
-           "delta": 1e-4, "times": [20.0, 60.0, 150.0, 400.0, 2000.0], "kinds": ["sa", "usa"]},
+    quick=HandOver(),
     within={
         "energy": absolute(1e-9, "solver tolerances; interpolation, and β·diameter² of clusters as points", errors=2.0),
         "clusters": exactly("groups of the start"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import at_least, at_most, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import KDE_MODES
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.kde_modes import (
     INNER,
     belt,
@@ -43,7 +45,18 @@ def _density(n: int, beta: float) -> Curve:
     return Curve(f"Kac–Rice, β = {beta:g}", t, mode_density(t, n, beta))
 
 
-def _check(s: Any) -> None:
+Cells = Annotated[tuple[tuple[of.Count, of.Positive], ...], means("samples and inverse bandwidths", "n, β")]
+
+
+class Belt(Setting):
+    """Samples of several sizes."""
+
+    cells: Cells = ((10000, 100.0), (10000, 1000.0))
+    runs: of.Runs = 120
+    seed: of.Seed = 5
+
+
+def _check(s: Belt) -> None:
     for n, beta in s.cells:
         require(1 < beta <= n * n, "cells", "have 1 < β ≤ n² (else there is no belt)", [n, beta])
 
@@ -55,7 +68,7 @@ def _inside(position: np.ndarray, n: int, beta: float) -> np.ndarray:
 # --- K5: how much of it at finite n
 
 
-def simulate_share(s: Any) -> Evidence:
+def simulate_share(s: Belt) -> Evidence:
     """The share of all modes that is in the belt, compared with both bounds, and how many are in its inner part."""
     _check(s)
     shares, errors, inner, curves = [], [], [], []
@@ -75,7 +88,7 @@ def simulate_share(s: Any) -> Evidence:
     return Evidence(values, {"lower": error, "upper": error, "inner": modes_error}, curves=tuple(curves))
 
 
-def predict_share(s: Any) -> Evidence:
+def predict_share(s: Belt) -> Evidence:
     """Kac-Rice inside |t| ≤ t_e, and between no modes and as many as samples beyond."""
     low, high, inner = [], [], []
     for n, beta in s.cells:
@@ -100,8 +113,8 @@ claim(
     "The share of modes with 2 ln n − 3 ln β ≤ t² ≤ 2 ln n − ln β, which tends to one, is still 0.33 at n = 10⁴, "
     "β = 100 and 0.89 at β = 1000; Kac–Rice brackets it.",
     models=(),
-    quick={"cells": [[10000, 100.0], [10000, 1000.0]], "runs": 120, "seed": 5},
-    full={"runs": 2000},
+    quick=Belt(),
+    full=Belt(runs=2000),
     within={
         "lower": at_least(GAUSSIAN, 0.01, errors=5.0),
         "upper": at_most(GAUSSIAN, 0.01, errors=5.0),
@@ -117,7 +130,17 @@ claim(
 # --- K8 and ER-12: one interval or two
 
 
-def simulate_centre(s: Any) -> Evidence:
+class Centre(Setting):
+    """Samples of one size."""
+
+    n: of.Tokens = 1000
+    beta: of.Bandwidth = 1000.0
+    centre: Annotated[of.Positive, means("share of the belt that counts as near zero")] = 0.25
+    runs: of.Runs = 300
+    seed: of.Seed = 6
+
+
+def simulate_centre(s: Centre) -> Evidence:
     """Modes with |t| ≤ c t_e."""
     table = _table(s.n, s.beta, s.runs, s.seed)
     near = np.abs(table.position) <= s.centre * last_mode(s.n, s.beta)
@@ -126,14 +149,14 @@ def simulate_centre(s: Any) -> Evidence:
     return Evidence({"central_modes": mean}, {"central_modes": error}, curves=(_histogram(table, s.n),))
 
 
-def predict_centre(s: Any) -> Evidence:
+def predict_centre(s: Centre) -> Evidence:
     """∫ρ over |t| ≤ c t_e."""
     edge = s.centre * last_mode(s.n, s.beta)
     value = modes_between(-edge, edge, s.n, s.beta)
     return Evidence({"central_modes": value}, curves=(_density(s.n, s.beta),))
 
 
-def predict_hole(s: Any) -> Evidence:
+def predict_hole(s: Centre) -> Evidence:
     """Two intervals ±[√|2 ln n - 3 ln β|, t_e]: none between them."""
     inner, outer = np.sqrt(abs(2 * np.log(s.n) - 3 * np.log(s.beta))), last_mode(s.n, s.beta)
     edges = np.array([-outer, -outer, -inner, -inner, inner, inner, outer, outer])
@@ -142,35 +165,25 @@ def predict_hole(s: Any) -> Evidence:
     return Evidence({"central_modes": 0.0}, curves=(curve,), source="the belt as two intervals")
 
 
-CENTRE = {"n": 1000, "beta": 1000.0, "centre": 0.25, "runs": 300, "seed": 6}
-
-claim(
+K8 = claim(
     "metastability/K8",
     KDE_MODES,
     "the belt is one interval when 2 ln n ≤ 3 ln β (corrected)",
     "For 2 ln n ≤ 3 ln β the modes fill one interval |t| ≤ √(2 ln n − ln β): near its centre there are as many as the "
     "Kac–Rice density says. There are two intervals only for 2 ln n > 3 ln β.",
     models=(),
-    quick=CENTRE,
-    full={"runs": 5000},
+    quick=Centre(),
+    full=Centre(runs=5000),
     within={"central_modes": relative(0.01, GAUSSIAN, errors=5.0)},
     simulate=simulate_centre,
     predict=predict_centre,
     axes=Axes("position t", "modes a unit of t"),
 )
 
-claim(
+K8.printed_as(
     "metastability/ER-12",
-    KDE_MODES,
     "two intervals for every β",
     "Modes concentrate in two intervals of t, one on each side of zero, for every β: none are near zero.",
-    models=(),
-    quick=CENTRE,
-    full={"runs": 5000},
     within={"central_modes": at_most("a twentieth of the modes may stray", slack=1.0)},
-    simulate=simulate_centre,
     predict=predict_hole,
-    expected="refuted",
-    corrected_by="metastability/K8",
-    axes=Axes("position t", "modes a unit of t"),
 )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly, relative, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KDE_MODES
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.kde_modes import (
     INNER,
     bracket,
@@ -31,7 +33,18 @@ def _table(n: int, beta: float, runs: int, seed: int) -> ModeTable:
     return normal_modes(n, beta, runs, seed)
 
 
-def _tables(s: Any) -> list[ModeTable]:
+Cells = Annotated[tuple[tuple[of.Count, of.Positive], ...], means("samples and inverse squared bandwidths", "n, β")]
+
+
+class Counted(Setting):
+    """Samples whose modes are counted."""
+
+    cells: Cells = ((50, 4.0), (100, 10.0), (100, 100.0), (300, 30.0))
+    runs: of.Runs = 600
+    seed: of.Seed = 2
+
+
+def _tables(s: Counted) -> list[ModeTable]:
     """One table a cell [n, β], each from its own seed."""
     return [_table(int(n), float(b), s.runs, s.seed + i) for i, (n, b) in enumerate(s.cells)]
 
@@ -49,7 +62,15 @@ def _doubtful(tables: list[ModeTable]) -> int:
 # --- K1: two samples
 
 
-def simulate_pair(s: Any) -> Evidence:
+class TwoSamples(Setting):
+    """Two samples."""
+
+    betas: Annotated[tuple[of.Positive, ...], means("inverse squared bandwidths", "β")] = (2.0, 4.0, 25.0)
+    runs: of.Runs = 8000
+    seed: of.Seed = 1
+
+
+def simulate_pair(s: TwoSamples) -> Evidence:
     """Average number of modes of two samples."""
     tables = [_table(2, b, s.runs, s.seed + i) for i, b in enumerate(s.betas)]
     means, errors = _averages(tables)
@@ -57,7 +78,7 @@ def simulate_pair(s: Any) -> Evidence:
     return Evidence({"mean": means, "doubtful": _doubtful(tables)}, {"mean": errors}, curves=(curve,))
 
 
-def predict_pair(s: Any) -> Evidence:
+def predict_pair(s: TwoSamples) -> Evidence:
     """1 + erfc(β^{-1/2})."""
     fine = np.geomspace(min(s.betas) / 2, max(s.betas) * 2, 200)
     curve = Curve("1 + erfc(β^{-1/2})", fine, two_sample_modes(fine))
@@ -71,8 +92,8 @@ claim(
     "A Gaussian kernel density estimator of two standard normal samples has two modes if and only if "
     "|X₁ − X₂| > 2β^{−1/2}, so 1 + erfc(β^{−1/2}) on average.",
     models=(),
-    quick={"betas": [2.0, 4.0, 25.0], "runs": 8000, "seed": 1},
-    full={"runs": 200000},
+    quick=TwoSamples(),
+    full=TwoSamples(runs=200_000),
     within={
         "mean": standard_errors(5.0, NOISE),
         "doubtful": CERTIFIED,
@@ -86,7 +107,13 @@ claim(
 # --- K2: the count, by an independent counter
 
 
-def simulate_counts(s: Any) -> Evidence:
+class Recounted(Counted):
+    """Modes that are counted again on a grid."""
+
+    checks: Annotated[of.Count, means("runs that are counted again")] = 40
+
+
+def simulate_counts(s: Recounted) -> Evidence:
     """Average number of modes, by polynomials with isolated zeros; ``checks`` of the samples are counted again."""
     tables = _tables(s)
     means, errors = _averages(tables)
@@ -100,7 +127,7 @@ MISSED = 1e-3
 the square of their distance."""
 
 
-def predict_counts(s: Any) -> Evidence:
+def predict_counts(s: Recounted) -> Evidence:
     """The same samples, by the signs of P̂' on a grid of step h/12; at least one of them may miss a mode."""
     means, errors = [], []
     for i, (n, beta) in enumerate(s.cells):
@@ -112,9 +139,6 @@ def predict_counts(s: Any) -> Evidence:
     return Evidence({"mean": means, "doubtful": 0}, {"mean": errors}, (curve,), source="another count of the samples")
 
 
-TABLE = [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0], [1000, 10.0], [1000, 100.0], [1000, 1000.0], [3000, 300.0],
-         [10000, 100.0], [10000, 1000.0], [10000, 10000.0]]  # fmt: skip
-
 claim(
     "metastability/K2",
     KDE_MODES,
@@ -122,8 +146,24 @@ claim(
     "The number of modes of samples of n standard normals is the same whether zeros of P̂′ are isolated or signs are "
     "counted on a grid of step h/12, from n = 50, β = 4 (1.105 on average) to n = β = 10⁴ (133.3).",
     models=(),
-    quick={"cells": [[50, 4.0], [100, 10.0], [100, 100.0], [300, 30.0]], "runs": 600, "checks": 40, "seed": 2},
-    full={"cells": TABLE, "runs": 1000, "checks": 60},
+    quick=Recounted(),
+    full=Recounted(
+        cells=(
+            (50, 4.0),
+            (100, 10.0),
+            (100, 100.0),
+            (300, 30.0),
+            (1000, 10.0),
+            (1000, 100.0),
+            (1000, 1000.0),
+            (3000, 300.0),
+            (10000, 100.0),
+            (10000, 1000.0),
+            (10000, 10000.0),
+        ),
+        runs=1000,
+        checks=60,
+    ),
     within={
         "mean": absolute(0.0, "Poisson numbers of pairs closer than the grid, three deviations", errors=3.0),
         "doubtful": CERTIFIED,
@@ -138,7 +178,15 @@ claim(
 # --- K3: bracket
 
 
-def simulate_bracket(s: Any) -> Evidence:
+class Bracketed(Counted):
+    """Modes between the bounds of Kac and Rice."""
+
+    cells: Cells = ((50, 4.0), (100, 10.0), (300, 30.0), (1000, 100.0), (1000, 1000.0))
+    runs: of.Runs = 500
+    seed: of.Seed = 3
+
+
+def simulate_bracket(s: Bracketed) -> Evidence:
     """The average, compared with both bounds, and that of the modes well inside."""
     tables = _tables(s)
     means, errors = _averages(tables)
@@ -154,7 +202,7 @@ def _inner(table: ModeTable, n: int) -> tuple[np.ndarray, np.ndarray]:
     return mean_and_error(np.bincount(table.run[near], minlength=len(table.count)), unit=1)
 
 
-def predict_bracket(s: Any) -> Evidence:
+def predict_bracket(s: Bracketed) -> Evidence:
     """KR_T, and with the samples beyond t_e; nothing where n² < β."""
     lows, highs = np.array([bracket(int(n), b) for n, b in s.cells]).T
     if np.isnan(lows).any():
@@ -175,8 +223,23 @@ claim(
     "|t| ≤ t_e = √(2 ln n − ln β): beyond t_e there are no more modes than samples, in expectation. Up to ¾ t_e the "
     "density is that of the modes to 1 %.",
     models=(),
-    quick={"cells": [[50, 4.0], [100, 10.0], [300, 30.0], [1000, 100.0], [1000, 1000.0]], "runs": 500, "seed": 3},
-    full={"cells": TABLE, "runs": 1000},
+    quick=Bracketed(),
+    full=Bracketed(
+        cells=(
+            (50, 4.0),
+            (100, 10.0),
+            (100, 100.0),
+            (300, 30.0),
+            (1000, 10.0),
+            (1000, 100.0),
+            (1000, 1000.0),
+            (3000, 300.0),
+            (10000, 100.0),
+            (10000, 1000.0),
+            (10000, 10000.0),
+        ),
+        runs=1000,
+    ),
     within={
         "lower": at_least(NOISE, errors=5.0),
         "upper": at_most(NOISE, errors=5.0),
@@ -192,7 +255,15 @@ claim(
 # --- K4: slow approach of the constant
 
 
-def simulate_constant(s: Any) -> Evidence:
+class LeadingConstant(Setting):
+    """Samples along β = n."""
+
+    sizes: of.Sizes = (100, 1000)
+    runs: of.Runs = 1500
+    seed: of.Seed = 4
+
+
+def simulate_constant(s: LeadingConstant) -> Evidence:
     """mean/√(β ln β) along β = n."""
     tables = [_table(int(n), float(n), s.runs, s.seed + i) for i, n in enumerate(s.sizes)]
     scale = np.array([np.sqrt(n * np.log(n)) for n in s.sizes])
@@ -203,7 +274,7 @@ def simulate_constant(s: Any) -> Evidence:
     return Evidence(values, errors, curves=(Curve("samples", s.sizes, ratio, error),))
 
 
-def predict_constant(s: Any) -> Evidence:
+def predict_constant(s: LeadingConstant) -> Evidence:
     """Between the bracket's ends, above the limit π^{-1}√(3/2), and falling."""
     limit = leading_constant(1.0)
     scale = np.array([np.sqrt(n * np.log(n)) for n in s.sizes])
@@ -220,8 +291,8 @@ claim(
     "Along β = n the ratio E #modes/√(β ln β) falls towards π⁻¹√(3/2) = 0.38985 only logarithmically: "
     "0.464, 0.4485, 0.439 at n = 10², 10³, 10⁴.",
     models=(),
-    quick={"sizes": [100, 1000], "runs": 1500, "seed": 4},
-    full={"sizes": [100, 1000, 10000], "runs": 2000},
+    quick=LeadingConstant(),
+    full=LeadingConstant(sizes=(100, 1000, 10000), runs=2000),
     within={
         "lower": at_least(NOISE, errors=5.0),
         "upper": at_most(NOISE, errors=5.0),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import share_and_error
-from pathlines.claim.metastability.quiet_runs import counts, saturation, start_moments
+from pathlines.claim.metastability.quiet_runs import QuietStarts, counts, saturation, start_moments
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import means
 from pathlines.limit.metastability.growth import dominant_degree, selection_probabilities
 from pathlines.limit.metastability.linear_phase import maxima_shares
 from pathlines.limit.metastability.quiet_starts import maxima_of_starts
@@ -22,7 +24,7 @@ def _shares(found: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
     return share_and_error((found == wanted).sum(axis=0), len(found))
 
 
-def _recounted(s: Any, beta: float, tokens: float, times: Any, kind: str = "sa") -> np.ndarray:
+def _recounted(s: QuietStarts, beta: float, tokens: float, times: Any, kind: str = "sa") -> np.ndarray:
     """(times,): the share of k* maxima over the same starts, by another solver."""
     found = maxima_of_starts(beta, start_moments(s, tokens), times, kind)
     return (found == dominant_degree(beta, 2)).mean(axis=0)
@@ -37,7 +39,15 @@ def disagreement(runs: int) -> float:
     return float(np.sqrt(1 + UNDECIDED * runs) / runs)
 
 
-def simulate_selection(s: Any) -> Evidence:
+class Selection(QuietStarts):
+    """Starts of several numbers of tokens."""
+
+    beta: of.Beta = 9.0
+    tokens: of.TokenNumbers = (1000.0, 1000000000000.0)
+    level: of.FormationLevel = 0.1
+
+
+def simulate_selection(s: Selection) -> Evidence:
     """The share of starts with k* maxima at saturation."""
     wanted = dominant_degree(s.beta, 2)
     rows = [counts(CircleAttention(s.beta), s, n, [saturation(s.beta, n)])[:, 0] for n in s.tokens]
@@ -50,7 +60,7 @@ def simulate_selection(s: Any) -> Evidence:
     )
 
 
-def predict_selection(s: Any) -> Evidence:
+def predict_selection(s: Selection) -> Evidence:
     """Another solver; and the probability that k* is the first to reach c in the linear phase."""
     share = [_recounted(s, s.beta, n, [saturation(s.beta, n)])[0] for n in s.tokens]
     at = dominant_degree(s.beta, 2) - 1
@@ -74,8 +84,8 @@ claim(
     "one at 10¹²: like powers of N with small exponents. It is at least the probability that k* is the first mode to "
     "reach amplitude c in the linear phase.",
     models=("circle",),
-    quick={"beta": 9.0, "tokens": [1e3, 1e12], "runs": 280, "points": 200, "noisy": 18, "level": 0.1, "seed": 0},
-    full={"tokens": [1e3, 1e4, 1e6, 1e12], "runs": 600, "points": 400},
+    quick=Selection(),
+    full=Selection(runs=600, points=400, tokens=(1000.0, 10000.0, 1000000.0, 1000000000000.0)),
     within={
         "share": standard_errors(5.0, SHARES),
         "favoured": at_least("competition after the linear phase favours k*; 5 standard errors", errors=5.0),
@@ -93,7 +103,21 @@ def _printed(beta: float) -> CircleAttention:
     return CircleAttention(beta, unnormalised=True)
 
 
-def simulate_authors(s: Any) -> Evidence:
+Cells = Annotated[
+    tuple[tuple[of.Positive, of.NonNegative, of.NonNegative], ...],
+    means("temperatures and times of the figures", "β, t₁, t₂"),
+]
+
+
+class PublishedFigures(QuietStarts):
+    """The settings of the published figures."""
+
+    cells: Cells = ((5.0, 0.3, 0.6), (7.0, 0.045, 0.1))
+    tokens: of.ManyTokens = 20000.0
+    draws: Annotated[of.Count, means("draws of the linear theory")] = 20000
+
+
+def simulate_authors(s: PublishedFigures) -> Evidence:
     """Counts at the times of the published figures, over seeds."""
     rows, curves = [], []
     for beta, early, late in s.cells:
@@ -105,7 +129,7 @@ def simulate_authors(s: Any) -> Evidence:
     return Evidence(values, {"merged": error[:, 1]}, curves=tuple(curves))
 
 
-def predict_authors(s: Any) -> Evidence:
+def predict_authors(s: PublishedFigures) -> Evidence:
     """Another solver; and the Gaussian field of the linear phase, which has no N and no mergers."""
     shares, field, curves = [], [], []
     for beta, early, late in s.cells:
@@ -125,8 +149,6 @@ def predict_authors(s: Any) -> Evidence:
     return Evidence(values, errors, curves=tuple(curves), source="another solver, the same starts")
 
 
-AUTHORS: dict[str, Any] = {"tokens": 2e4, "runs": 40, "points": 300, "noisy": 18, "seed": 0}
-
 claim(
     "metastability/S4",
     METASTABLE_EMERGENCE,
@@ -135,8 +157,8 @@ claim(
     "starts: at β = 5 in 0.91 (t = 0.3) and 0.90 (t = 0.6), at β = 7 in 0.54 (t = 0.045) and 0.24 (t = 0.1). Clusters "
     "merge: the last share is below that to which the Gaussian field of the linear phase would have it rise.",
     models=("circle",),
-    quick={"cells": [[5.0, 0.3, 0.6], [7.0, 0.045, 0.1]], **AUTHORS, "runs": 280, "points": 200, "draws": 20000},
-    full={"runs": 600, "points": 400},
+    quick=PublishedFigures(),
+    full=PublishedFigures(runs=600, points=400),
     within={
         "early": standard_errors(5.0, SHARES),
         "late": standard_errors(5.0, SHARES),
@@ -149,7 +171,17 @@ claim(
 )  # fmt: skip
 
 
-def simulate_certain(s: Any) -> Evidence:
+class PublishedFigure(QuietStarts):
+    """The setting of a published figure."""
+
+    runs: of.Runs = 40
+    points: Annotated[of.Count, means("quantile points that stand for the tokens")] = 300
+    beta: of.Beta = 7.0
+    time: Annotated[of.NonNegative, means("when clusters are counted", "t", unit="depth-time")] = 0.1
+    tokens: of.ManyTokens = 20000.0
+
+
+def simulate_certain(s: PublishedFigure) -> Evidence:
     """The share of starts with k* clusters at the end of the published run."""
     found = counts(_printed(s.beta), s, s.tokens, [s.time])
     share, error = _shares(found, dominant_degree(s.beta, 2))
@@ -157,7 +189,7 @@ def simulate_certain(s: Any) -> Evidence:
     return Evidence({"share": share[0]}, {"share": error[0]}, curves=(curve,))
 
 
-def predict_certain(s: Any) -> Evidence:
+def predict_certain(s: PublishedFigure) -> Evidence:
     """Every start."""
     curve = Curve("k*", [1, s.runs], [dominant_degree(s.beta, 2)] * 2)
     return Evidence({"share": 1.0}, curves=(curve,), source="printed figure")
@@ -169,8 +201,8 @@ claim(
     "k* clusters at N = 2·10⁴ (published figure)",
     "N = 2·10⁴ tokens at β = 7 form k* = 4 clusters.",
     models=("circle",),
-    quick={"beta": 7.0, "time": 0.1, **AUTHORS},
-    full={"runs": 160, "points": 400},
+    quick=PublishedFigure(),
+    full=PublishedFigure(runs=160, points=400),
     within={"share": standard_errors(5.0, "a share of independent starts")},
     simulate=simulate_certain,
     predict=predict_certain,

@@ -5,7 +5,7 @@ Derived for the equations of Dynamic metastability in the self-attention model (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import angles_from, attention_model, circle_tokens
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.slow_laws import mean_contraction_rate
 from pathlines.model import CircleAttention
@@ -24,7 +26,16 @@ from pathlines.observable.energy import energy_fraction
 # --- M5: what USA conserves on the circle
 
 
-def simulate_sum(s: Any) -> Evidence:
+class AngleSum(Setting):
+    """One run on the circle."""
+
+    n: of.Tokens = 128
+    beta: of.Beta = 9.0
+    until: of.Until = 20.0
+    seed: of.Seed = 5
+
+
+def simulate_sum(s: AngleSum) -> Evidence:
     """Unwrapped angles of particles; the mean of their displacements over time."""
     tokens = Sphere(2).uniform(jax.random.key(s.seed), s.n)
     begin = np.arctan2(*np.asarray(tokens).T[::-1])
@@ -45,7 +56,7 @@ def _angles(tokens: np.ndarray) -> np.ndarray:
     return np.arctan2(tokens[..., 1], tokens[..., 0])
 
 
-def predict_sum(s: Any) -> Evidence:
+def predict_sum(s: AngleSum) -> Evidence:
     """Pulls of USA come in opposite pairs; those of SA, summed pair by pair and followed by SciPy, do not."""
     tokens = np.asarray(Sphere(2).uniform(jax.random.key(s.seed), s.n))
     begin = np.arctan2(tokens[:, 1], tokens[:, 0])
@@ -61,8 +72,8 @@ claim(
     "USA on the circle conserves the sum of angles (derived)",
     "Under USA the sum of unwrapped angles Σ θᵢ is constant, because pulls of a pair are opposite; under SA it is not.",
     models=("circle",),
-    quick={"n": 128, "beta": 9.0, "until": 20.0, "seed": 5},
-    full={"n": 400, "until": 60.0},
+    quick=AngleSum(),
+    full=AngleSum(n=400, until=60.0),
     within={
         "usa": absolute(1e-11, "n roundings of angles a step, some hundred steps"),
         "sa": absolute(1e-6, "two solvers at 1e-9, n angles, grown by e^{βt} at most while tokens pass a separatrix"),
@@ -76,7 +87,19 @@ claim(
 # --- M6: contraction inside a cluster
 
 
-def simulate_contraction(s: Any) -> Evidence:
+class Contraction(Setting):
+    """A tight cluster beside another."""
+
+    tokens_here: Annotated[of.Count, means("tokens of the cluster")] = 6
+    tokens_there: Annotated[of.Count, means("tokens of the other cluster")] = 4
+    spread: Annotated[of.Positive, means("half the width of the cluster", unit="radians")] = 0.0003
+    gap: of.ClusterAngle = 2.5
+    beta: of.Beta = 9.0
+    until: of.Until = 4.0
+    kinds: of.Kinds = ("usa", "sa")
+
+
+def simulate_contraction(s: Contraction) -> Evidence:
     """Tokens of one cluster with a small spread, the other cluster far away."""
     here, there = s.tokens_here, s.tokens_there
     offsets = s.spread * np.linspace(-1, 1, here)
@@ -93,7 +116,7 @@ def simulate_contraction(s: Any) -> Evidence:
     return Evidence({"rate": rates}, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_contraction(s: Any) -> Evidence:
+def predict_contraction(s: Contraction) -> Evidence:
     """The derivative of the velocity field at the cluster, averaged while the two clusters approach."""
     masses = (s.tokens_here / (s.tokens_here + s.tokens_there), s.tokens_there / (s.tokens_here + s.tokens_there))
     rates = [mean_contraction_rate(s.gap, masses, s.beta, s.until, kind) for kind in s.kinds]
@@ -109,9 +132,8 @@ claim(
     "Inside a cluster of mass m distances shrink at rate m under USA and at rate 1 under SA, whatever its mass, up to "
     "terms of the size of e^{−β(1−cos φ)} from other clusters.",
     models=("sa", "usa"),
-    quick={"tokens_here": 6, "tokens_there": 4, "spread": 3e-4, "gap": 2.5, "beta": 9.0, "until": 4.0,
-           "kinds": ["usa", "sa"]},
-    full={"tokens_here": 60, "tokens_there": 40},
+    quick=Contraction(),
+    full=Contraction(tokens_here=60, tokens_there=40),
     within={"rate": relative(1e-5, "β·spread² = 8e-7 of nonlinearity, some times")},
     simulate=simulate_contraction,
     predict=predict_contraction,
@@ -131,11 +153,21 @@ def _field(angles: np.ndarray, beta: float, kind: str) -> tuple[np.ndarray, np.n
     return (pull / z, z) if kind == "sa" else (pull, np.ones_like(z))
 
 
-def _start_angles(s: Any) -> np.ndarray:
+class EnergySlope(Setting):
+    """The slope of the energy at the start."""
+
+    n: of.Tokens = 60
+    beta: of.Beta = 9.0
+    h: Annotated[of.Positive, means("times between records", unit="depth-time")] = 1e-5
+    seed: of.Seed = 8
+    kinds: of.Kinds = ("usa", "sa")
+
+
+def _start_angles(s: EnergySlope) -> np.ndarray:
     return np.random.default_rng(s.seed).uniform(0, 2 * np.pi, s.n)
 
 
-def simulate_identity(s: Any) -> Evidence:
+def simulate_identity(s: EnergySlope) -> Evidence:
     """Central difference of the energy along the particle solution, at t = h."""
     slopes, runs = [], []
     for kind in s.kinds:
@@ -147,7 +179,7 @@ def simulate_identity(s: Any) -> Evidence:
     return Evidence({"slope": slopes}, runs=tuple(runs))
 
 
-def predict_identity(s: Any) -> Evidence:
+def predict_identity(s: EnergySlope) -> Evidence:
     """(2β/n) Σ Z_i |θ_i'|² at t = h, reached by one midpoint step (error h³)."""
     slopes = []
     for kind in s.kinds:
@@ -166,7 +198,7 @@ claim(
     "For E = n⁻² Σ e^{β(⟨xᵢ,xⱼ⟩−1)}, dE/dt = (2β/n) Σ|ẋᵢ|² along USA and (2β/n) Σ Zᵢ|ẋᵢ|² along SA, "
     "Zᵢ = n⁻¹ Σⱼ e^{β(⟨xᵢ,xⱼ⟩−1)}.",
     models=("sa", "usa"),
-    quick={"n": 60, "beta": 9.0, "h": 1e-5, "seed": 8, "kinds": ["usa", "sa"]},
+    quick=EnergySlope(),
     within={"slope": relative(1e-9, "solver tolerance; (βh)² of the difference, and rounding of E over h", errors=1.0)},
     simulate=simulate_identity,
     predict=predict_identity,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import relative
 from pathlines.domain.circle_law import density_moments
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.model.circle_density import CircleDensity
@@ -30,7 +32,17 @@ def _resolved(folds: np.ndarray, until: float) -> np.ndarray:
     return np.where(np.abs(folds) < FEWEST, 0.0, folds) / until
 
 
-def _circle(s: Any, beta: float, kind: str) -> tuple[np.ndarray, Run]:
+class Modes(Setting):
+    """Small modes on the circle."""
+
+    betas: of.Betas = (5.0, 9.0)
+    modes: Annotated[of.Count, means("modes that are put in")] = 8
+    size: Annotated[of.Positive, means("their size at the start")] = 1e-11
+    until: of.Until = 1.0
+    degree: of.FourierModes = 48
+
+
+def _circle(s: Modes, beta: float, kind: str) -> tuple[np.ndarray, Run]:
     """ln(m_k(T)/m_k(0))/T of the modes 1..``modes``, all started at the same small size."""
     look = fourier_moments.at(modes=s.modes)
     model = CircleDensity(beta, s.degree, unnormalised=kind == "usa", shift=beta)
@@ -46,7 +58,7 @@ def _odd_growth(of_both: list[np.ndarray]) -> np.ndarray:
     return np.mean(of_both, axis=0)
 
 
-def simulate_circle(s: Any) -> Evidence:
+def simulate_circle(s: Modes) -> Evidence:
     """Small bumps in all modes at once; they do not see each other."""
     found = {(b, kind): _circle(s, b, kind) for b in s.betas for kind in KINDS}
     degrees = np.arange(1, s.modes + 1)
@@ -60,7 +72,7 @@ def simulate_circle(s: Any) -> Evidence:
     )
 
 
-def predict_circle(s: Any) -> Evidence:
+def predict_circle(s: Modes) -> Evidence:
     """k² I_k(β)/(β I_0(β)) and k² e^{-β} I_k(β)/β."""
     rates = {
         kind: np.array([_resolved(growth_rates(b, 2, s.modes, kind) * s.until, s.until) for b in s.betas])
@@ -84,8 +96,8 @@ claim(
     "Near the uniform law on the circle the mode mₖ grows like e^{λₖt} with λₖ = k²Iₖ(β)/(βI₀(β)) for SA and "
     "k²e^{−β}Iₖ(β)/β for USA with the scaled kernel: uniform is unstable in every mode, for every β.",
     models=("circle-density",),
-    quick={"betas": [5.0, 9.0], "modes": 8, "size": 1e-11, "until": 1.0, "degree": 48},
-    full={"betas": [5.0, 9.0, 25.0], "modes": 12},
+    quick=Modes(),
+    full=Modes(betas=(5.0, 9.0, 25.0), modes=12),
     within={
         kind: relative(1e-8, "64 steps of RK4 give 1e-10; bumps of both signs cancel the coupling of modes")
         for kind in KINDS
@@ -96,7 +108,21 @@ claim(
 )
 
 
-def _zonal(s: Any, d: int, beta: float, k: int) -> tuple[np.ndarray, np.ndarray, Run]:
+Cells = Annotated[
+    tuple[tuple[of.Count, of.Positive, of.Count], ...], means("dimensions, temperatures, degrees", "d, β, k")
+]
+
+
+class Harmonics(Setting):
+    """Small harmonics on spheres."""
+
+    cells: Cells = ((3, 9.0, 4), (8, 16.0, 3))
+    size: Annotated[of.Positive, means("size of the harmonic at the start")] = 1e-7
+    until: of.Until = 1.0
+    nodes: Annotated[of.Count, means("nodes of the zonal measure")] = 100
+
+
+def _zonal(s: Harmonics, d: int, beta: float, k: int) -> tuple[np.ndarray, np.ndarray, Run]:
     """Times, m_k/m_k(0), and the run of one bump of degree k."""
     look = zonal_moments.at(modes=k)
     times = np.linspace(0, s.until, 9)
@@ -107,7 +133,7 @@ def _zonal(s: Any, d: int, beta: float, k: int) -> tuple[np.ndarray, np.ndarray,
     return times, _odd_growth([m / m[0] for m in sizes]), runs[0]
 
 
-def simulate_zonal(s: Any) -> Evidence:
+def simulate_zonal(s: Harmonics) -> Evidence:
     """Rings that carry a small bump of one degree."""
     found = [_zonal(s, int(d), beta, int(k)) for d, beta, k in s.cells]
     return Evidence(
@@ -120,7 +146,7 @@ def simulate_zonal(s: Any) -> Evidence:
     )
 
 
-def predict_zonal(s: Any) -> Evidence:
+def predict_zonal(s: Harmonics) -> Evidence:
     """k(k+d-2)/β · I_{k+a}(β)/I_a(β), a = d/2 - 1."""
     rates = [growth_rates(b, int(d), int(k))[-1] for d, b, k in s.cells]
     t = np.linspace(0, s.until, 40)
@@ -137,8 +163,8 @@ claim(
     "Near the uniform law on the sphere of ℝᵈ every harmonic of degree k grows under SA like e^{λₖt}, "
     "λₖ = k(k+d−2)/β · I_{k+d/2−1}(β)/I_{d/2−1}(β).",
     models=("zonal",),
-    quick={"cells": [[3, 9.0, 4], [8, 16.0, 3]], "size": 1e-7, "until": 1.0, "nodes": 100},
-    full={"cells": [[3, 9.0, 4], [5, 9.0, 3], [8, 16.0, 3], [16, 16.0, 2]], "nodes": 200},
+    quick=Harmonics(),
+    full=Harmonics(cells=((3, 9.0, 4), (5, 9.0, 3), (8, 16.0, 3), (16, 16.0, 2)), nodes=200),
     within={
         "rate": relative(
             1e-8, "rounding over the size 1e-7 of the bump, over λ < 1; bumps of both signs cancel second order"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +12,9 @@ from scipy.integrate import solve_ivp
 from pathlines.attention import Unnormalised
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import flow
 from pathlines.integrate.observe import Observable
 from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
@@ -28,7 +29,29 @@ from pathlines.observable.perceptron_landscape import landscape_energy
 from pathlines.weights import Identity
 
 
-def _tokens(s: Any) -> np.ndarray:
+class BothEnergies(Setting):
+    """The energy of evenly spaced tokens."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (1.0, -0.7)
+    activation: of.Activation = "relu"
+    betas: of.Betas = (0.5, 2.0, 4.0)
+    n: of.Tokens = 30
+
+
+class GeluWork(Setting):
+    """One run of ascent with GELU."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (1.0, -0.7)
+    beta: of.Beta = 4.0
+    n: of.Tokens = 20
+    until: of.Until = 5.0
+    records: of.Records = 26
+    rtol: of.Rtol = 1e-11
+
+
+def _tokens(s: BothEnergies | GeluWork) -> np.ndarray:
     """Deterministic and irregular: angles 2.4 i + sin(i)."""
     i = np.arange(s.n)
     return np.stack([np.cos(2.4 * i + np.sin(i)), np.sin(2.4 * i + np.sin(i))], axis=-1)
@@ -37,7 +60,7 @@ def _tokens(s: Any) -> np.ndarray:
 # --- ER-15: E_B with B = βI
 
 
-def simulate_matrix_energy(s: Any) -> Evidence:
+def simulate_matrix_energy(s: BothEnergies) -> Evidence:
     """E_B = ½∬e^{<Bx,y>} + ½∫v and the speed of its flow, V = B = βI, at each β."""
     x = _tokens(s)
     a, omega = np.stack([np.cos(s.angles), np.sin(s.angles)], axis=-1), np.asarray(s.strengths)
@@ -52,7 +75,7 @@ def simulate_matrix_energy(s: Any) -> Evidence:
     return Evidence({"energy": energies, "speed": speeds}, curves=curves)
 
 
-def _scaled_energy(s: Any, strengths: Callable[[float], np.ndarray], label: str) -> Evidence:
+def _scaled_energy(s: BothEnergies, strengths: Callable[[float], np.ndarray], label: str) -> Evidence:
     """βE and the speed of its flow, with strengths that may depend on β."""
     x, masses, energies, speeds = _tokens(s), np.full(s.n, 1 / s.n), [], []
     for beta in s.betas:
@@ -63,56 +86,41 @@ def _scaled_energy(s: Any, strengths: Callable[[float], np.ndarray], label: str)
     return Evidence({"energy": energies, "speed": speeds}, curves=(Curve(label, s.betas, energies),))
 
 
-def predict_printed_scale(s: Any) -> Evidence:
+def predict_printed_scale(s: BothEnergies) -> Evidence:
     """βE with the same strengths."""
     return _scaled_energy(s, lambda beta: np.asarray(s.strengths), "βE, same ω")
 
 
-def predict_scale(s: Any) -> Evidence:
+def predict_scale(s: BothEnergies) -> Evidence:
     """βE with ω/β."""
     return _scaled_energy(s, lambda beta: np.asarray(s.strengths) / beta, "βE, ω/β")
 
 
-_SCALE = {
-    "angles": [0.0, 2.0],
-    "strengths": [1.0, -0.7],
-    "activation": "relu",
-    "betas": [0.5, 2.0, 4.0],
-    "n": 30,
-}
 _SCALE_WITHIN = {
     "energy": relative(1e-12, "rounding: one formula, written twice"),
     "speed": relative(1e-12, "rounding"),
 }
 _SCALE_AXES = Axes("inverse temperature β", "energy E_B", y_scale="log")
 
-claim(
-    "metastability/ER-15",
-    PERCEPTRON_LANDSCAPE,
-    "energy of a key-query matrix B, as stated",
-    "For B = βI the energy E_B = ½∬e^{<Bx,y>} + ½∫v is βE, with the same perceptron.",
-    models=("usa",),
-    quick=_SCALE,
-    within=_SCALE_WITHIN,
-    simulate=simulate_matrix_energy,
-    predict=predict_printed_scale,
-    expected="refuted",
-    corrected_by="metastability/ER-15b",
-    axes=_SCALE_AXES,
-)
-
-claim(
+ER_15B = claim(
     "metastability/ER-15b",
     PERCEPTRON_LANDSCAPE,
     "energy of a key-query matrix B (derived)",
     "For B = βI the energy E_B = ½∬e^{<Bx,y>} + ½∫v is βE with strengths ω/β: attention is β times stronger, the "
     "perceptron is not.",
     models=("usa",),
-    quick=_SCALE,
+    quick=BothEnergies(),
     within=_SCALE_WITHIN,
     simulate=simulate_matrix_energy,
     predict=predict_scale,
     axes=_SCALE_AXES,
+)
+
+ER_15B.printed_as(
+    "metastability/ER-15",
+    "energy of a key-query matrix B, as stated",
+    "For B = βI the energy E_B = ½∬e^{<Bx,y>} + ½∫v is βE, with the same perceptron.",
+    predict=predict_printed_scale,
 )
 
 
@@ -127,7 +135,7 @@ def _work(snapshot: Snapshot) -> jax.Array:
 WORK = Observable("work", "work of the flow", "Σ mᵢ|ẋᵢ|²", _work, needs_tokens=True)
 
 
-def simulate_work(s: Any) -> Evidence:
+def simulate_work(s: GeluWork) -> Evidence:
     """∫Σ m|ẋ|² dt along ascent, carried by the solver, up to each recorded time."""
     model = neurons_in_plane(s.beta, angles=s.angles, strengths=s.strengths, activation="gelu", flow="ascent")
     times = np.linspace(0.0, s.until, s.records)
@@ -136,7 +144,7 @@ def simulate_work(s: Any) -> Evidence:
     return Evidence({"work": work[1:]}, curves=(Curve("work of the flow", times, work),), runs=(run,))
 
 
-def _climb(s: Any, correction: Callable[[Landscape, np.ndarray], float], label: str) -> Evidence:
+def _climb(s: GeluWork, correction: Callable[[Landscape, np.ndarray], float], label: str) -> Evidence:
     """E(t) - E(0) along SciPy's solution of the same flow."""
     land = landscape(perceptron_potential(on_circle(s.angles), s.strengths, activation="gelu"), s.beta)
     masses, start = np.full(s.n, 1 / s.n), _tokens(s)
@@ -152,12 +160,12 @@ def _climb(s: Any, correction: Callable[[Landscape, np.ndarray], float], label: 
     return Evidence({"work": climbed[1:]}, curves=(Curve(label, times, climbed),), source="SciPy's solution")
 
 
-def predict_climb(s: Any) -> Evidence:
+def predict_climb(s: GeluWork) -> Evidence:
     """With φ = s²Φ + sp - Φ."""
     return _climb(s, lambda land, x: 0.0, "E(t) − E(0)")
 
 
-def predict_released_climb(s: Any) -> Evidence:
+def predict_released_climb(s: GeluWork) -> Evidence:
     """With φ = s²Φ + sp."""
 
     def correction(land: Landscape, x: np.ndarray) -> float:
@@ -167,43 +175,26 @@ def predict_released_climb(s: Any) -> Evidence:
     return _climb(s, correction, "E(t) − E(0), as released")
 
 
-_GELU = {
-    "angles": [0.0, 2.0],
-    "strengths": [1.0, -0.7],
-    "beta": 4.0,
-    "n": 20,
-    "until": 5.0,
-    "records": 26,
-    "rtol": 1e-11,
-}
 _GELU_WITHIN = {"work": absolute(1e-10, "solver tolerances 1e-11, some times")}
 _GELU_AXES = Axes("depth-time t", "gain of energy")
 
-claim(
-    "metastability/ER-16",
-    PERCEPTRON_LANDSCAPE,
-    "GELU energy, as released",
-    "With φ(s) = s²Φ(s) + s p(s) in the potential, E(t) − E(0) is the work ∫Σ mᵢ|ẋᵢ|² dt of ascent with GELU.",
-    models=("perceptron",),
-    quick=_GELU,
-    within=_GELU_WITHIN,
-    simulate=simulate_work,
-    predict=predict_released_climb,
-    expected="refuted",
-    corrected_by="metastability/ER-16b",
-    axes=_GELU_AXES,
-    note="The derivative of the released primitive is 2sΦ + p instead of 2sΦ; the released drift is right.",
-)
-
-claim(
+ER_16B = claim(
     "metastability/ER-16b",
     PERCEPTRON_LANDSCAPE,
     "GELU energy (derived)",
     "With φ(s) = s²Φ(s) + s p(s) − Φ(s) in the potential, E(t) − E(0) is the work ∫Σ mᵢ|ẋᵢ|² dt of ascent with GELU.",
     models=("perceptron",),
-    quick=_GELU,
+    quick=GeluWork(),
     within=_GELU_WITHIN,
     simulate=simulate_work,
     predict=predict_climb,
     axes=_GELU_AXES,
+)
+
+ER_16B.printed_as(
+    "metastability/ER-16",
+    "GELU energy, as released",
+    "With φ(s) = s²Φ(s) + s p(s) in the potential, E(t) − E(0) is the work ∫Σ mᵢ|ẋᵢ|² dt of ascent with GELU.",
+    predict=predict_released_climb,
+    note="The derivative of the released primitive is 2sΦ + p instead of 2sΦ; the released drift is right.",
 )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.perceptron_maximisers import NEURONS
 from pathlines.claim.tolerance import absolute, at_most, exactly, relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.growth import growth_rates
@@ -34,7 +35,22 @@ def _constant() -> float:
     return float(held / (held - curvature(0.5) / 2))
 
 
-def _narrow(s: Any) -> tuple[float, np.ndarray]:
+class Heaviest(Setting):
+    """Descent from a narrow start, at several β."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (0.001, -0.0007)
+    activation: of.Activation = "relu"
+    betas: of.Betas = (0.005, 9.0, 25.0)
+    n: of.Tokens = 48
+    width: of.HalfWidth = 0.02
+    seed: of.Seed = 0
+    until: of.Until = 300.0
+    records: of.Records = 41
+    rtol: of.Rtol = 1e-7
+
+
+def _narrow(s: Heaviest) -> tuple[float, np.ndarray]:
     """(angle of the attracting neuron, tokens within ``width`` of it)."""
     centre = float(s.angles[int(np.argmin(s.strengths))])
     angles = centre + s.width * np.random.default_rng(s.seed).uniform(-1, 1, s.n)
@@ -46,7 +62,7 @@ def _spread(tokens: np.ndarray, centre: float) -> float:
     return float(np.sqrt(np.mean(2 - 2 * tokens @ [np.cos(centre), np.sin(centre)])))
 
 
-def simulate_heaviest(s: Any) -> Evidence:
+def simulate_heaviest(s: Heaviest) -> Evidence:
     """Descent from one narrow cluster at the attracting neuron, at each β; time in units of e^{-β}."""
     centre, start = _narrow(s)
     share = np.linspace(0, 1, s.records)
@@ -67,13 +83,13 @@ def simulate_heaviest(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=tuple(runs))
 
 
-def predict_heaviest(s: Any) -> Evidence:
+def predict_heaviest(s: Heaviest) -> Evidence:
     """2e^{-3/2}/(2e^{-3/2} + ⅜e^{-1/8})."""
     line = Curve("0.5742", [0.0, s.until], [HEAVIEST, HEAVIEST])
     return Evidence({"heaviest": np.full(len(s.betas), HEAVIEST), "constant": HEAVIEST}, curves=(line,))
 
 
-def predict_descent(s: Any) -> Evidence:
+def predict_descent(s: Heaviest) -> Evidence:
     """The bound, and how far the cluster has spread in SciPy's solution of the same descent."""
     centre, start = _narrow(s)
     masses = np.full(s.n, 1 / s.n)
@@ -93,16 +109,6 @@ def predict_descent(s: Any) -> Evidence:
     return Evidence({**found.values, "spread": spreads}, curves=found.curves, source="theorem; SciPy's solution")
 
 
-_HEAVIEST = {
-    **NEURONS,
-    "betas": [9.0, 25.0, 49.0],
-    "n": 48,
-    "width": 0.02,
-    "seed": 0,
-    "until": 300.0,
-    "records": 41,
-    "rtol": 1e-7,
-}
 _WITHIN = {
     "heaviest": at_most("O(e^{-β}) at the smallest β", slack=1e-3),
     "spread": relative(1e-6, "two solvers at tolerance 1e-7"),
@@ -117,8 +123,8 @@ claim(
     "At large β descent (kernel e^{β<x,y>}) leaves at most 2e^{−3/2}/(2e^{−3/2}+⅜e^{−1/8}) = 0.5742 of the mass in any "
     "arc of length 1/(2√β), even from one cluster, which spreads as the particles of the energy do.",
     models=("perceptron",),
-    quick=_HEAVIEST,
-    full={"n": 200, "betas": [9.0, 16.0, 25.0, 49.0, 100.0], "until": 1000.0},
+    quick=Heaviest(strengths=(1.0, -0.7), betas=(9.0, 25.0, 49.0)),
+    full=Heaviest(strengths=(1.0, -0.7), betas=(9.0, 16.0, 25.0, 49.0, 100.0), n=200, until=1000.0),
     within=_WITHIN,
     simulate=simulate_heaviest,
     predict=predict_descent,
@@ -132,7 +138,7 @@ claim(
     "no single cluster at any β, as stated",
     "With small weights descent leaves at most 0.5742 of the mass in any arc of length 1/(2√β), for every β > 0.",
     models=("perceptron",),
-    quick={**_HEAVIEST, "betas": [0.005, 9.0, 25.0], "strengths": [0.001, -0.0007]},
+    quick=Heaviest(),
     within={"heaviest": _WITHIN["heaviest"]},
     simulate=simulate_heaviest,
     predict=predict_heaviest,
@@ -147,7 +153,20 @@ claim(
 # --- ER-14: linear activation
 
 
-def simulate_spread(s: Any) -> Evidence:
+class Atoms(Setting):
+    """Descent with a smooth activation."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (0.02, -0.014)
+    beta: of.Beta = 4.0
+    n: of.Tokens = 100
+    until: of.Until = 300.0
+    records: of.Records = 61
+    together: Annotated[of.Positive, means("tokens this near are one atom", unit="radians")] = 0.001
+    rtol: of.Rtol = 1e-9
+
+
+def simulate_spread(s: Atoms) -> Evidence:
     """Descent with a linear activation from equally spaced tokens; too strong neurons are refused at once."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
     linear_density(landscape(potential, s.beta))
@@ -166,7 +185,7 @@ def simulate_spread(s: Any) -> Evidence:
     return Evidence(values, curves=(Curve(f"{s.n} tokens", times, heights),), runs=(run,))
 
 
-def predict_spread(s: Any) -> Evidence:
+def predict_spread(s: Atoms) -> Evidence:
     """The density 1 + xᵀSx: second moments S/4 about I/2."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
     shape, height = linear_density(landscape(potential, s.beta))
@@ -185,55 +204,28 @@ LEFT = 1e-7
 """Of the moments at the end of the descent."""
 
 
-def _relaxation(s: Any, size: float) -> float:
+def _relaxation(s: Atoms, size: float) -> float:
     """When mode 2 and, of second order, mode 4 are within LEFT/10: they decay as fast as ascent grows them."""
     rates = growth_rates(s.beta, 2, 4, "usa")[[1, 3]]
     return float(np.max(np.log(10 * np.array([size, size**2]) / LEFT) / rates))
 
 
-def predict_atoms(s: Any) -> Evidence:
+def predict_atoms(s: Atoms) -> Evidence:
     """In a finite sum of atoms every token shares its place with others."""
     return Evidence({"shared": 1.0}, source="printed statement, hypothesis dropped")
 
 
-_LINEAR = {
-    "angles": [0.0, 2.0],
-    "strengths": [0.02, -0.014],
-    "beta": 4.0,
-    "n": 100,
-    "until": 300.0,
-    "records": 61,
-    "together": 1e-3,
-    "rtol": 1e-9,
-}
 _LINEAR_AXES = Axes("depth-time t", "energy E")
 
-claim(
-    "metastability/ER-14",
-    PERCEPTRON_LANDSCAPE,
-    "finitely many atoms, whatever the activation",
-    "On the circle every limit of descent is a finite sum of atoms, for any activation.",
-    models=("perceptron",),
-    quick=_LINEAR,
-    full={"n": 500},
-    within={"shared": exactly("a share of tokens")},
-    simulate=simulate_spread,
-    predict=predict_atoms,
-    expected="refuted",
-    corrected_by="metastability/ER-14b",
-    axes=_LINEAR_AXES,
-    note="The theorem asks for a potential that is not analytic (ReLU), or for strict second-order critical points.",
-)
-
-claim(
+ER_14B = claim(
     "metastability/ER-14b",
     PERCEPTRON_LANDSCAPE,
     "linear activation: a density, no atoms (derived)",
     "With a linear activation and small weights the minimiser on the circle is the density 1 + xᵀSx, S = −βQ/(2κg₂), "
     "Q the traceless part of Σ ω a aᵀ and g₂ = e^{−β}I₂(β): a polynomial of degree two, without atoms.",
     models=("perceptron",),
-    quick=_LINEAR,
-    full={"n": 500},
+    quick=Atoms(),
+    full=Atoms(n=500),
     within={
         "energy": absolute(1e-10, "quadratic in what is left of the moments; rounding"),
         "moments": absolute(LEFT, "modes still on their way, and solver tolerance 1e-9 over their rate"),
@@ -242,4 +234,13 @@ claim(
     simulate=simulate_spread,
     predict=predict_spread,
     axes=_LINEAR_AXES,
+)
+
+ER_14B.printed_as(
+    "metastability/ER-14",
+    "finitely many atoms, whatever the activation",
+    "On the circle every limit of descent is a finite sum of atoms, for any activation.",
+    within={"shared": exactly("a share of tokens")},
+    predict=predict_atoms,
+    note="The theorem asks for a potential that is not analytic (ReLU), or for strict second-order critical points.",
 )

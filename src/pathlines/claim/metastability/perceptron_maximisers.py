@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, at_most
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.perceptron_closed_forms import maximum
 from pathlines.limit.metastability.perceptron_landscape import landscape
@@ -18,10 +20,24 @@ from pathlines.limit.metastability.perceptron_potential import on_circle, percep
 from pathlines.model.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
 
-NEURONS: dict[str, Any] = {"angles": [0.0, 2.0], "strengths": [1.0, -0.7], "activation": "relu"}
+
+class Ascent(Setting):
+    """Ascent from several starts."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (1.0, -0.7)
+    activation: of.Activation = "relu"
+    beta: of.Beta = 1.0
+    kernel: of.EnergyKernel = "scaled"
+    n: of.Tokens = 32
+    width: Annotated[of.Positive, means("half the width of the start around a neuron", unit="radians")] = 0.5
+    seeds: of.Seeds = (0, 1, 2, 3, 4, 5)
+    until: of.Until = 40.0
+    records: of.Records = 81
+    rtol: of.Rtol = 1e-9
 
 
-def simulate_ascent(s: Any) -> Evidence:
+def simulate_ascent(s: Ascent) -> Evidence:
     """Energies of USA along ascent, from uniform starts and from one around the strongest neuron."""
     model = neurons_in_plane(
         s.beta, angles=s.angles, strengths=s.strengths, activation=s.activation, flow="ascent", kernel=s.kernel
@@ -40,7 +56,7 @@ def simulate_ascent(s: Any) -> Evidence:
     )
 
 
-def predict_ascent(s: Any) -> Evidence:
+def predict_ascent(s: Ascent) -> Evidence:
     """κ/(2β) + ½ max v."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     top = maximum(landscape(potential, s.beta, s.kernel))
@@ -55,18 +71,8 @@ claim(
     "E ≤ κ/(2β) + ½ max v along ascent, with equality for one point at a maximum of v: tokens around "
     "the strongest neuron end there.",
     models=("perceptron",),
-    quick={
-        **NEURONS,
-        "beta": 1.0,
-        "kernel": "scaled",
-        "n": 32,
-        "width": 0.5,
-        "seeds": [0, 1, 2, 3, 4, 5],
-        "until": 40.0,
-        "records": 81,
-        "rtol": 1e-9,
-    },
-    full={"n": 200, "seeds": list(range(12)), "until": 80.0},
+    quick=Ascent(),
+    full=Ascent(n=200, seeds=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), until=80.0),
     within={
         "energy": at_most("solver tolerance", slack=1e-8),
         "highest": absolute(1e-7, "left to go after the last time: e^{-2·rate·T}, rate at least 0.25"),

@@ -6,16 +6,17 @@ and the return of displaced atoms are those of the particle model, which shares 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.perceptron_maximisers import NEURONS
 from pathlines.claim.tolerance import absolute, at_least, at_most
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import half_rate, two_atoms
@@ -30,18 +31,40 @@ def _circle(angles: Any) -> np.ndarray:
     return np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
-def _model(s: Any, beta: float, masses: Any = None) -> PerceptronLandscape:
+class Descent(Setting):
+    """Descent of the energy with two neurons."""
+
+    angles: of.Angles = (0.0, 2.0)
+    strengths: of.Strengths = (1.0, -0.7)
+    activation: of.Activation = "relu"
+    kernel: of.EnergyKernel = "scaled"
+    n: of.Tokens = 40
+    until: of.Until = 200.0
+    records: of.Records = 13
+    points: Annotated[of.Count, means("points at which the certificate is checked")] = 4000
+    rtol: of.Rtol = 1e-10
+
+
+def _model(s: Descent, beta: float, masses: Any = None) -> PerceptronLandscape:
     return PerceptronLandscape(
         beta, _circle(s.angles), s.strengths, activation=s.activation, kernel=s.kernel, multiplicities=masses
     )
 
 
-def _minimiser(s: Any, beta: float) -> Minimiser:
+class Displaced(Descent):
+    """The minimiser, displaced, and other starts."""
+
+    beta: of.Beta = 1.0
+    seeds: of.Seeds = (0, 1, 2)
+    push: Annotated[float, means("displacement of the atoms", unit="radians")] = 0.05
+
+
+def _minimiser(s: Displaced, beta: float) -> Minimiser:
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     return minimise(landscape(potential, beta, s.kernel))
 
 
-def _descent(s: Any, model: PerceptronLandscape, angles: np.ndarray, until: float | None = None) -> Run:
+def _descent(s: Descent, model: PerceptronLandscape, angles: np.ndarray, until: float | None = None) -> Run:
     record = (landscape_energy, kkt_gap.at(points=s.points), positions)
     times = np.linspace(0, s.until if until is None else until, s.records)
     return flow(model, _circle(angles), times=times, record=record, method="dop853", rtol=s.rtol)
@@ -55,7 +78,17 @@ def _angles(run: Run) -> np.ndarray:
 # --- P2: two atoms
 
 
-def simulate_pair(s: Any) -> Evidence:
+class TwoAtoms(Descent):
+    """Two atoms at an attracting neuron, over β."""
+
+    n: of.Tokens = 20
+    until: of.Until = 600.0
+    rtol: of.Rtol = 1e-12
+    betas: of.Betas = (4.0, 9.0, 25.0)
+    width: of.HalfWidth = 0.4
+
+
+def simulate_pair(s: TwoAtoms) -> Evidence:
     """Descent of tokens placed symmetrically about the attracting neuron."""
     centre = float(s.angles[int(np.argmin(s.strengths))])
     offsets = s.width * (np.arange(s.n // 2) + 0.5) / (s.n // 2)
@@ -72,7 +105,7 @@ def simulate_pair(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=runs)
 
 
-def _pair_energy(s: Any, beta: float) -> tuple[float, float, float] | None:
+def _pair_energy(s: TwoAtoms, beta: float) -> tuple[float, float, float] | None:
     """(δ, E, slowest rate) where two equal atoms at one neuron are the minimiser; elsewhere nothing is known."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     land = landscape(potential, beta, s.kernel)
@@ -85,7 +118,7 @@ def _pair_energy(s: Any, beta: float) -> tuple[float, float, float] | None:
     return (pair.delta, pair.energy, rate) if abs(best.energy - pair.energy) < 1e-9 * land.scale else None
 
 
-def predict_pair(s: Any) -> Evidence:
+def predict_pair(s: TwoAtoms) -> Evidence:
     """cos 2δ = 1 + ln(c/κ)/β."""
     pairs = [_pair_energy(s, beta) for beta in s.betas]
     known = [p for p in pairs if p is not None]
@@ -109,18 +142,8 @@ claim(
     "One ReLU neuron of strength ω = −c, 0 < c < κ, holds the whole mass in two equal atoms at ±δ from it, "
     "cos 2δ = 1 + ln(c/κ)/β, with E = (κ+c)/(4β) − (c/4)(1+cos 2δ); where f ≥ c everywhere this is the global minimum.",
     models=("perceptron",),
-    quick={
-        **NEURONS,
-        "betas": [4.0, 9.0, 25.0],
-        "kernel": "scaled",
-        "n": 20,
-        "width": 0.4,
-        "until": 600.0,
-        "records": 13,
-        "points": 4000,
-        "rtol": 1e-12,
-    },
-    full={"n": 200, "until": 1200.0, "points": 20000},
+    quick=TwoAtoms(),
+    full=TwoAtoms(n=200, until=1200.0, points=20000),
     within={
         "delta": absolute(1e-9, "solver tolerance 1e-12 over the smallest rate"),
         "energy": absolute(1e-13, "quadratic in the error of δ; rounding"),
@@ -142,11 +165,11 @@ LONGEST = 20
 """How many times ``until`` displaced atoms are given for it; nothing is predicted where they need more."""
 
 
-def _return_time(s: Any, best: Minimiser) -> float:
+def _return_time(s: Displaced, best: Minimiser) -> float:
     return float(np.clip(FOLDS / max(best.rates[0], 1e-300), s.until, LONGEST * s.until))
 
 
-def simulate_certificate(s: Any) -> Evidence:
+def simulate_certificate(s: Displaced) -> Evidence:
     """The certified atoms, displaced and let go; and descents from random starts with equal masses."""
     best = _minimiser(s, s.beta)
     pushed = best.angles + s.push * np.sin(1.0 + np.arange(len(best.angles)))
@@ -168,7 +191,7 @@ def simulate_certificate(s: Any) -> Evidence:
     return Evidence(values, curves=tuple(curves), runs=(run, *others))
 
 
-def predict_certificate(s: Any) -> Evidence:
+def predict_certificate(s: Displaced) -> Evidence:
     """The minimiser by Frank-Wolfe and Newton."""
     best = _minimiser(s, s.beta)
     values: dict[str, Any] = {"angles": best.angles, "energy": best.energy, "kkt_gap": 0.0}
@@ -186,19 +209,8 @@ claim(
     "E is strictly convex in the measure: the atoms with f = ∫f dμ ≤ f(x) for every x are its one global minimiser. "
     "Displaced, they return; every other run stays above, and E − (∫f dμ − min f) of any state lies below min E.",
     models=("perceptron",),
-    quick={
-        **NEURONS,
-        "beta": 1.0,
-        "kernel": "scaled",
-        "n": 40,
-        "seeds": [0, 1, 2],
-        "push": 0.05,
-        "until": 200.0,
-        "records": 13,
-        "points": 4000,
-        "rtol": 1e-10,
-    },
-    full={"n": 200, "seeds": list(range(8)), "until": 400.0, "points": 20000},
+    quick=Displaced(),
+    full=Displaced(n=200, until=400.0, points=20000, seeds=(0, 1, 2, 3, 4, 5, 6, 7)),
     within={
         "angles": absolute(1e-7, "what 14 e-folds leave of a push of 0.05; solver tolerance over the slowest rate"),
         "energy": absolute(1e-12, "quadratic in the error of the angles"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import splitting_rate
@@ -23,7 +25,22 @@ FOLDS = np.log(1e5)
 """e-folds of decay after which the solver tolerance 1e-11 shows in a rate."""
 
 
-def _until(s: Any) -> float:
+class Splitting(Setting):
+    """A narrow cluster at one neuron."""
+
+    beta: of.Beta = 4.0
+    strength: Annotated[float, means("strength of the neuron", "ω")] = -0.7
+    activation: of.Activation = "relu"
+    kernel: of.EnergyKernel = "scaled"
+    n: of.Tokens = 50
+    width: Annotated[of.Positive, means("half the width of the cluster", unit="radians")] = 1e-5
+    seed: of.Seed = 0
+    until: of.Until = 6.0
+    records: of.Records = 31
+    rtol: of.Rtol = 1e-11
+
+
+def _until(s: Splitting) -> float:
     """The depth asked for, or that at which the cluster has grown to ``FARTHEST`` or decayed by ``FOLDS``."""
     potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
     pull, scale = float(potential.pulls()[0]), landscape(potential, s.beta, s.kernel).scale
@@ -33,7 +50,7 @@ def _until(s: Any) -> float:
     return float(min(s.until, room / max(grows, 1e-300), FOLDS / max(decays, 1e-300)))
 
 
-def simulate_splitting(s: Any) -> Evidence:
+def simulate_splitting(s: Splitting) -> Evidence:
     """Spread and mean of tokens within ``width`` of the neuron, under descent."""
     model = neurons_in_plane(s.beta, angles=[0.0], strengths=[s.strength], activation=s.activation, kernel=s.kernel)
     offsets = s.width * np.random.default_rng(s.seed).uniform(-1, 1, s.n)
@@ -52,7 +69,7 @@ def simulate_splitting(s: Any) -> Evidence:
     return Evidence(values, curves=curves, runs=(run,))
 
 
-def predict_splitting(s: Any) -> Evidence:
+def predict_splitting(s: Splitting) -> Evidence:
     """κ - c and c, c = -ωσ(1)."""
     potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
     pull, times = float(potential.pulls()[0]), np.linspace(0.0, _until(s), 61)
@@ -70,19 +87,8 @@ claim(
     "Near a neuron that attracts with c = −ωσ(1), descent makes the spread of a cluster of mass one grow at rate κ − c "
     "while its mean relaxes at rate c: a single atom is stable iff κ < c.",
     models=("perceptron",),
-    quick={
-        "beta": 4.0,
-        "strength": -0.7,
-        "activation": "relu",
-        "kernel": "scaled",
-        "n": 50,
-        "width": 1e-5,
-        "seed": 0,
-        "until": 6.0,
-        "records": 31,
-        "rtol": 1e-11,
-    },
-    full={"n": 500, "width": 1e-7, "until": 10.0},
+    quick=Splitting(),
+    full=Splitting(n=500, width=1e-7, until=10.0),
     within={
         "spread_rate": absolute(2e-7, LINEAR),
         "mean_rate": absolute(2e-7, LINEAR),

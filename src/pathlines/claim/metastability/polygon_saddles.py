@@ -6,7 +6,7 @@ meta-stable clustering in mean-field transformer models (arXiv:2410.23228).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -17,8 +17,10 @@ from jaxtyping import Array
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.plain import angles_from, attention_model, circle_tokens, padded_polygon
 from pathlines.claim.tolerance import relative
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import METASTABILITY, METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.growth import law_of_dominant_degree
 from pathlines.limit.metastability.slow_laws import lifetime_ratio, lifetime_ratio_limit, polygon_rates
@@ -35,12 +37,23 @@ FEWEST = 0.1
 """e-folds below which the solver tolerance would show in a rate."""
 
 
-def _until(s: Any, k: int, beta: float, mode: int, kind: str) -> float:
+class Polygons(Setting):
+    """Regular polygons of clusters, perturbed."""
+
+    corners: Annotated[tuple[of.Count, ...], means("corners", "k")] = (4, 7)
+    betas: of.Betas = (9.0, 25.0)
+    modes: Annotated[tuple[of.Count, ...], means("modes of the perturbations, one for each polygon", "l")] = (2, 3)
+    amplitude: Annotated[of.Positive, means("size of the perturbations", unit="radians")] = 1e-5
+    until: of.Until = 300.0
+    kinds: of.Kinds = ("sa", "usa")
+
+
+def _until(s: Polygons, k: int, beta: float, mode: int, kind: str) -> float:
     """The depth asked for, or that of ``FOLDS`` e-folds."""
     return float(min(s.until, FOLDS / max(abs(polygon_rates(k, beta, kind)[mode]), 1e-300)))
 
 
-def simulate_saddle(s: Any) -> Evidence:
+def simulate_saddle(s: Polygons) -> Evidence:
     """k tokens displaced by ε cos(2πlr/k), followed by the particle solver."""
     for k, mode in zip(s.corners, s.modes, strict=True):
         require(1 <= mode < k, "modes", f"be from 1 to {k - 1} for {k} corners", mode)
@@ -69,7 +82,7 @@ def simulate_saddle(s: Any) -> Evidence:
     return Evidence({"rate": rates}, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict_saddle(s: Any) -> Evidence:
+def predict_saddle(s: Polygons) -> Evidence:
     """The linearised cluster equations; undecided where a perturbation hardly moves in the depth asked for."""
     rows = [(k, b, mode, kind) for kind in s.kinds for k, b, mode in zip(s.corners, s.betas, s.modes, strict=True)]
     rates = [polygon_rates(k, beta, kind)[mode] for k, beta, mode, kind in rows]
@@ -91,9 +104,8 @@ claim(
     "σ_l = −(1/D) Σᵣ h′(2πr/k)(1−cos(2πlr/k)), h′(θ) = e^{β(cos θ−1)}(cos θ−β sin²θ), D = k (USA), "
     "Σᵣ e^{β(cos(2πr/k)−1)} (SA).",
     models=("sa", "usa"),
-    quick={"corners": [4, 7], "betas": [9.0, 25.0], "modes": [2, 3], "amplitude": 1e-5, "until": 300.0,
-           "kinds": ["sa", "usa"]},
-    full={"corners": [4, 3, 7, 5, 5], "betas": [9.0, 5.0, 25.0, 9.0, 9.0], "modes": [2, 1, 3, 1, 2]},
+    quick=Polygons(),
+    full=Polygons(corners=(4, 3, 7, 5, 5), betas=(9.0, 5.0, 25.0, 9.0, 9.0), modes=(2, 1, 3, 1, 2)),
     within={"rate": relative(1e-6, "solver tolerance 1e-12 over the amplitude 1e-5, over σT ≥ 0.1")},
     simulate=simulate_saddle,
     predict=predict_saddle,
@@ -117,7 +129,14 @@ def _growth(model: SelfAttention, angles: Array, waves: Array) -> Array:
     return jnp.sum(grown * waves, axis=1) / jnp.maximum(jnp.sum(waves**2, axis=1), 1e-300)
 
 
-def _measured_ratios(s: Any, kind: str) -> list[float]:
+class FirstPattern(Setting):
+    """The first pattern over β."""
+
+    betas: of.Betas = (25.0, 100.0, 400.0, 1600.0)
+    tokens: Annotated[of.Count, means("tokens that resolve the pattern, at least")] = 512
+
+
+def _measured_ratios(s: FirstPattern, kind: str) -> list[float]:
     """λ of an even lattice of tokens over the largest rate of the polygon, at every β."""
     degrees = law_of_dominant_degree(s.betas, 2)
     # modes that the lattice takes for k have g ~ e^{-(count-k)²/2β}
@@ -132,7 +151,7 @@ def _measured_ratios(s: Any, kind: str) -> list[float]:
     return ratios
 
 
-def simulate_life(s: Any) -> Evidence:
+def simulate_life(s: FirstPattern) -> Evidence:
     """Growth of the pattern and decay of the polygon, both linearised by automatic differentiation."""
     ratios = [_measured_ratios(s, kind) for kind in KINDS]
     curves = tuple(Curve(f"{k.upper()} particles", s.betas, r) for k, r in zip(KINDS, ratios, strict=True))
@@ -140,7 +159,7 @@ def simulate_life(s: Any) -> Evidence:
     return Evidence({"ratio": flat, "log_ratio": np.log(flat)}, curves=curves)
 
 
-def predict_life(s: Any) -> Evidence:
+def predict_life(s: FirstPattern) -> Evidence:
     """Bessel functions over the polygon sum, and the limit β → ∞."""
     ratios = [lifetime_ratio(beta, kind) for kind in KINDS for beta in s.betas]
     betas = np.geomspace(min(s.betas), max(s.betas), 120)
@@ -149,7 +168,7 @@ def predict_life(s: Any) -> Evidence:
     return Evidence({"ratio": ratios, "log_ratio": np.log(ratios)}, curves=(*lines, *ends))
 
 
-def predict_exponential_life(s: Any) -> Evidence:
+def predict_exponential_life(s: FirstPattern) -> Evidence:
     """ln(λ/σ) proportional to β, from the first β on."""
     betas = np.asarray(s.betas, float)
     first = {kind: np.log(lifetime_ratio(betas[0], kind)) for kind in KINDS}
@@ -159,7 +178,6 @@ def predict_exponential_life(s: Any) -> Evidence:
     return Evidence({"log_ratio": logs}, curves=lines, source="exponential law through the first β")
 
 
-_LIFE = {"betas": [25.0, 100.0, 400.0, 1600.0], "tokens": 512}
 _LIFE_AXES = Axes("inverse temperature β", "growth rate over decay rate", x_scale="log", y_scale="log")
 
 claim(
@@ -169,8 +187,8 @@ claim(
     "The pattern of k* ≃ √(2β) clusters that forms first decays only a fixed factor more slowly than it forms: "
     "λ_{k*}/σ_max → (2/e)/(4e^{−π²}(2π²−1)) = 189.8 under SA and 107.1 under USA as β → ∞.",
     models=("sa", "usa"),
-    quick=_LIFE,
-    full={"betas": [9.0, 25.0, 49.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0], "tokens": 1024},
+    quick=FirstPattern(),
+    full=FirstPattern(betas=(9.0, 25.0, 49.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0), tokens=1024),
     within={"ratio": relative(1e-9, "rounding of sums of 512 terms, over σ ~ 4e-3, some times")},
     simulate=simulate_life,
     predict=predict_life,
@@ -184,7 +202,7 @@ claim(
     "life of the first pattern, read as exponential in β",
     "The metastable state of k* clusters outlives its formation by a factor exponential in β.",
     models=("sa", "usa"),
-    quick=_LIFE,
+    quick=FirstPattern(),
     within={"log_ratio": relative(0.1, "an exponential law would change the logarithm in proportion to β")},
     simulate=simulate_life,
     predict=predict_exponential_life,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import relative
 from pathlines.domain.circle_law import density_moments
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.linear_phase import slaving_ratio
@@ -20,12 +22,22 @@ KINDS = ("usa", "sa")
 STEPS = 224
 
 
-def _times(s: Any, kind: str) -> np.ndarray:
+class Slaving(Setting):
+    """One mode and its double."""
+
+    beta: of.Beta = 9.0
+    k: Annotated[of.Count, means("the mode", "k")] = 4
+    size: Annotated[of.Positive, means("its size at the start")] = 0.0001
+    folds: Annotated[of.Positive, means("e-folds that it grows")] = 3.5
+    degree: of.FourierModes = 48
+
+
+def _times(s: Slaving, kind: str) -> np.ndarray:
     """Up to the given number of e-folds of mode k."""
     return np.linspace(0, s.folds / growth_rates(s.beta, 2, s.k, kind)[-1], 15)[1:]
 
 
-def simulate(s: Any) -> Evidence:
+def simulate(s: Slaving) -> Evidence:
     """m_2k/m_k² along a run from one small mode."""
     look = fourier_moments.at(modes=2 * s.k)
     values, curves, runs = {}, [], []
@@ -41,7 +53,7 @@ def simulate(s: Any) -> Evidence:
     return Evidence(values, curves=tuple(curves), runs=tuple(runs))
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Slaving) -> Evidence:
     """R (1 - e^{-(2λ_k - λ_2k)t})."""
     ratios = {kind: [slaving_ratio(s.beta, s.k, t, kind) for t in _times(s, kind)] for kind in KINDS}
     folds = np.linspace(0, s.folds, 15)[1:]
@@ -68,7 +80,7 @@ claim(
     "While mₖ is small, m₂ₖ/mₖ² → 2λₖ/(2λₖ−λ₂ₖ) under USA, and (1−Iₖ/I₀) times that under SA, approached like "
     "1−e^{−(2λₖ−λ₂ₖ)t}.",
     models=("circle-density",),
-    quick={"beta": 9.0, "k": 4, "size": 1e-4, "folds": 3.5, "degree": 48},
+    quick=Slaving(),
     within={
         kind: relative(1e-7, "224 steps of RK4; terms of order mₖ² at the end, 1e-5", errors=1.0) for kind in KINDS
     },

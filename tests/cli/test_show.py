@@ -1,0 +1,34 @@
+"""A claim is shown with its settings in words, and its schema is JSON."""
+
+import json
+
+import pytest
+
+from pathlines.cli.show import show
+from pathlines.foundation.errors import UnknownNameError
+
+
+def test_a_claim_is_shown_with_a_table_of_its_settings(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    show("homogenized/C06")
+    shown = capsys.readouterr().out
+    (row,) = (line for line in shown.splitlines() if line.split()[:2] == ["heads", "H"])
+    assert row.split("  ")[0].strip() == "heads"
+    assert all(words in row for words in ("heads per layer", "integer ≥ 1", " 2 ", " 4 "))
+    (row,) = (line for line in shown.splitlines() if line.strip().startswith("b "))
+    assert "standard deviation of a logit" in row
+
+
+def test_the_schema_of_a_claim_has_bounds_meanings_and_both_sizes(capsys):
+    show("homogenized/C06", schema=True)
+    schema = json.loads(capsys.readouterr().out)
+    (record,) = schema["$defs"].values()
+    assert record["properties"]["heads"] == {
+        "title": "H", "description": "heads per layer", "type": "integer", "minimum": 1, "default": 2,
+    }  # fmt: skip
+    assert [setting["heads"] for setting in schema["examples"]] == [2, 4]
+
+
+def test_only_claims_have_a_schema():
+    with pytest.raises(UnknownNameError, match="There is no claim `sa`"):
+        show("sa", schema=True)
