@@ -145,9 +145,7 @@ def simulate_uneven(s: Uneven) -> Evidence:
     mean, error = (np.array(column) for column in zip(*found, strict=True))
     exponent, spread = log_slope(s.dimensions, mean, error)
     clear = float(np.min(np.abs(mean) / error))
-    more = (
-        f"runs={math.ceil(s.runs * (CLEAR / clear) ** 2):.2g}: a slope of logarithms needs deviations above their noise"
-    )
+    more = f"runs={s.runs * (CLEAR / clear) ** 2:.2g} or more: the logarithm of a deviation needs one above its noise"
     return Evidence(
         {"deviation": mean, "exponent": exponent},
         {"deviation": error, "exponent": spread},
