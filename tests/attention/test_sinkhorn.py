@@ -124,7 +124,7 @@ def test_a_flow_carries_its_potentials():
 
 
 def test_potentials_of_the_step_before_are_near():
-    """Three heads: after 10⁻³ of a cloud's size a third of the iterations are left, and none when nothing moved."""
+    """Three heads: after 10⁻³ of a cloud's size fewer iterations are left, and none when nothing moved."""
     rng = np.random.default_rng(2)
     x, weights = rng.standard_normal((7, 2)), Fixed(*0.5 * rng.standard_normal((2, 3, 2, 2)))
     model = CarriedSinkhorn(SelfAttention(1.0, attention=Sinkhorn(0.7), weights=weights, space="euclidean"))

@@ -85,7 +85,7 @@ class GaussianClosure(Model):
 
     @abstractmethod
     def attended(self, mean: Vector, factor: Factor, query: Array, key: Array) -> tuple[Vector, Factor, Scalar]:
-        """(m, F, pace) of one head; pace ≥ |Cov(y | x)A|, and of its order, is the clock of scale-free integration."""
+        """(m, F, pace) of one head; |F| ≤ pace·|L|, and of its order: the clock of scale-free integration."""
 
     def total(self, cloud: Cloud) -> tuple[Cloud, Scalar]:
         """(velocity, Σ_h |C_h| pace_h)."""

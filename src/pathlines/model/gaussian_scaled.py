@@ -39,10 +39,10 @@ class ScaledClosure(Model):
     """Y' = B̂Y - ½φY,  (ln ρ)' = φ = 2⟨B̂Y, Y⟩,  t' = 1/g,  B̂ = B/g,  ds = g dt,  g ≥ Σ_h |C_h| pace_h.
 
     The centred closure (α = 0) of A Unified Perspective, arXiv:2501.18322. B = Σ_h C_h Cov_h(y|x) A_h for softmax
-    (Cov = Σ), l2 (Cov = (Σ^{-1}+2KᵀK)^{-1}, twice) and Sinkhorn, and pace_h ≥ |Cov_h(y|x) A_h|, so that |B̂| ≤ 1 and
-    nothing diverges: a blow-up is ln ρ → ∞ at finite t. For softmax g = Σ_h |C_h| pace_h ∝ tr Σ, and the equation for Y
-    has no ρ. For the others that sum vanishes where the heads no longer see the cloud (KL → 0), t would be e^s and a
-    cloud that comes to rest like 1/t lost in rounding: g is the sum plus ρ/(ρ_0 + ρ) of what it was at the start.
+    (Cov = Σ), l2 (Cov = (Σ^{-1}+2KᵀK)^{-1}, twice) and Sinkhorn, and pace_h ≥ |Cov_h(y|x) A_h L|/|L|, so that |B̂Y| ≤ 1
+    and nothing diverges: a blow-up is ln ρ → ∞ at finite t. For softmax g = Σ_h |C_h| pace_h ∝ tr Σ, and the equation
+    for Y has no ρ. For the others that sum vanishes where the heads no longer see the cloud (KL → 0), t would be e^s
+    and a cloud that comes to rest like 1/t lost in rounding: g is the sum plus ρ/(ρ_0 + ρ) of what it was at first.
     ``growth`` is the ln(ρ/ρ_0) at which a run may stop. Stiff near rank-one limits: method "rodas5p" from s ≈ 1000 on.
     Derived.
     """
