@@ -35,7 +35,7 @@ def test_help_does_not_import_jax():
     [
         (["verify", "clustering/CL-999"], "Did you mean"),
         (["verify", "clustering/CL-43", "--set", "betta=3"], "no setting `betta`"),
-        (["verify", "clustering/CL-43", "--set", "beta=cold"], "must be a float"),
+        (["verify", "clustering/CL-43", "--set", "beta=cold"], "must be a number ≥ 0"),
         (["run", "saa"], "Did you mean `sa`"),
         (["run", "sa", "--set", "beta=-1"], "Argument `beta` must be a finite number ≥ 0, but is -1"),
         (["run", "sa", "--set", "beta=NaN"], "Argument `beta` must be a finite number"),

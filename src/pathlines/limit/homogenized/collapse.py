@@ -45,8 +45,8 @@ def passage_time(table: SimplexTable, gamma0: float, level: float, d: float = ma
 
 def _check_levels(gamma0: float, level: float, n: float) -> tuple[float, float]:
     start = check_overlap("gamma0", gamma0, n, collapsed=False)
-    goal = finite_number("level", level)
-    require(start < goal < 1, "level", f"be > gamma0 = {start:g} and < 1", level)
+    goal = finite_number("level", level, 0.0, open_low=True)
+    require(start <= goal < 1, "level", f"be ≥ gamma0 = {start:g} and < 1", level)
     return start, goal
 
 
