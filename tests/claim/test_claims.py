@@ -19,7 +19,8 @@ from pathlines.claim import (
     relative,
     standard_errors,
 )
-from pathlines.claim.base import Claim
+from pathlines.claim.base import Claim, claim
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, changed, fields
 from pathlines.model import MODELS
@@ -29,6 +30,12 @@ ROWS = {f"clustering/CL-{i:02d}" for i in range(1, 49)}
 
 def test_every_row_of_the_clustering_table_is_a_claim():
     assert set(CLAIMS) >= ROWS
+
+
+def test_a_setting_is_a_record():
+    computed = {"models": ("sa",), "within": {}, "simulate": None, "predict": None}
+    with pytest.raises(ArgumentError, match="record of settings"):
+        claim("test/dictionary", PERSPECTIVE, "", "", quick={"n": 3}, **computed)
 
 
 def test_every_family_has_its_file_of_quick_verdicts():

@@ -10,6 +10,7 @@ from pathlines.draw import FIGURES
 from pathlines.draw.gallery import Picture
 from pathlines.draw.style import new_figure
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 
 
 @pytest.fixture
@@ -31,7 +32,9 @@ def test_a_claim_that_exits_has_failed(pathlines, monkeypatch):
     monkeypatch.setattr(CLAIMS, "_entries", dict(CLAIMS._entries))
     within = {"x": absolute(1.0, "one")}
     one = lambda s: Evidence({"x": 1.0})  # noqa: E731
-    claim("test/exits", PERSPECTIVE, "", "", models=("sa",), quick={}, within=within, simulate=leave, predict=one)
+    claim(
+        "test/exits", PERSPECTIVE, "", "", models=("sa",), quick=Setting(), within=within, simulate=leave, predict=one
+    )
     code, shown, _ = pathlines("verify", "test/exits", "--jobs", 1)
     assert code == 1
     assert "SystemExit" in shown

@@ -11,17 +11,23 @@ from pathlines.draw.animation import Reel, animation
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import new_figure
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 
 MANY = 8
 FRAMES = 12
 
 
-def simulate(s: Any) -> Evidence:
+class Sum(Setting):
+    number: int = 0
+    wait: float = 0.1
+
+
+def simulate(s: Sum) -> Evidence:
     time.sleep(s.wait)
     return Evidence({"sum": float(np.arange(s.number + 1).sum())})
 
 
-def predict(s: Any) -> Evidence:
+def predict(s: Sum) -> Evidence:
     return Evidence({"sum": s.number * (s.number + 1) / 2})
 
 
@@ -47,7 +53,7 @@ for k in range(MANY):
         "made up",
         "The first numbers sum up to n(n+1)/2.",
         models=("sa",),
-        quick={"number": k, "wait": 0.1},
+        quick=Sum(number=k),
         within={"sum": absolute(1e-12, "whole numbers")},
         simulate=simulate,
         predict=predict,

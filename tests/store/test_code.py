@@ -7,6 +7,7 @@ import pytest
 
 from pathlines.claim import CLAIMS, Evidence, absolute, claim
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.store import code
 from pathlines.store.code import PACKAGE, fingerprint
 from pathlines.store.results import Store
@@ -116,7 +117,7 @@ def test_an_outcome_is_stored_under_the_code_that_computed_it(tmp_path, monkeypa
     monkeypatch.setattr(CLAIMS, "_entries", dict(CLAIMS._entries))
     one = lambda s: Evidence({"x": 1.0})  # noqa: E731
     within = {"x": absolute(1.0, "one")}
-    claim("test/one", PERSPECTIVE, "", "", models=("sa",), quick={}, within=within, simulate=one, predict=one)
+    claim("test/one", PERSPECTIVE, "", "", models=("sa",), quick=Setting(), within=within, simulate=one, predict=one)
     store, job = Store(tmp_path), Job("test/one", "quick", {})
     result = _attempt(job)
     assert result.address == job.address

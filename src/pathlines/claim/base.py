@@ -137,6 +137,8 @@ def claim(
     """Make and register a claim; without ``full`` it has one size."""
     if expected not in ("holds", "refuted", "inconclusive"):
         raise ArgumentError(f"Argument `expected` must be holds, refuted or inconclusive, but is {expected!r}.")
+    if not isinstance(quick, Setting):
+        raise ArgumentError(f"Argument `quick` must be a record of settings (a `Setting`), but is {quick!r}.")
     entry = Claim(
         id,
         paper,
