@@ -14,7 +14,13 @@ from pathlines.cli.interrupt import CODE, GRACE, MESSAGE
 from pathlines.cli.program import app
 
 VERBS = sorted(get_command(app).commands)
-PROGRAM = [sys.executable, "-m", "pathlines"]
+HEARING = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[0] = "pathlines"
+runpy.run_module("pathlines", run_name="__main__")
+"""
+PROGRAM = [sys.executable, "-c", HEARING]
 ENOUGH = 2.0
 
 STUCK = """
@@ -59,7 +65,6 @@ def start(words):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 

@@ -41,5 +41,5 @@ def test_bad_input():
         gauss_hermite([0, 0], np.diag([1.0, -0.5]), 4)
     with pytest.raises(ArgumentError, match="2 × 2"):
         gauss_hermite([0, 0], np.eye(3), 4)
-    with pytest.raises(ArgumentError, match="above low"):
+    with pytest.raises(ArgumentError, match="above `low`"):
         gauss_legendre([0.0], [0.0], 4)

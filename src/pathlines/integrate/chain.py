@@ -141,7 +141,7 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
         example = start(jax.random.fold_in(jax.random.fold_in(key, 0), 0))
         model.check(example)
         return start, example
-    if isinstance(start, list | tuple):
+    if isinstance(start, list):
         start = finite_array("start", start)
     arrays = jax.tree.map(lambda x: finite_array("start", x), model.admitted(start))
     model.check(arrays)

@@ -29,7 +29,7 @@ class Clusters(Setting):
 
 
 def _flow(s: Clusters, beta: float, kind: str) -> Staircase:
-    return cluster_flow(s.angles, beta, masses=s.masses, kind=kind, delta=s.delta)
+    return cluster_flow(s.angles, beta, masses=np.divide(s.masses, sum(s.masses)), kind=kind, delta=s.delta)
 
 
 class Staircases(Clusters):
