@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from pathlines.cli import main
 from pathlines.foundation import files
 
 RUN = ["run", "sa", "--n", "3", "--until", "0.1"]
@@ -26,17 +25,6 @@ def full(tmp_path, monkeypatch):
 
     monkeypatch.setattr(files, "_flush", flush)
     return folder
-
-
-@pytest.fixture
-def pathlines(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["pathlines", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 def test_a_file_that_cannot_be_written_does_not_cost_the_stored_result(full, pathlines):

@@ -2,26 +2,12 @@
 
 import sys
 
-import pytest
-
 from pathlines.claim import CLAIMS, Evidence, absolute, claim
-from pathlines.cli import main
 from pathlines.draw import FIGURES
 from pathlines.draw.gallery import Picture
 from pathlines.draw.style import new_figure
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting
-
-
-@pytest.fixture
-def pathlines(monkeypatch, capsys):
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["pathlines", *map(str, words)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        return stopped.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 def leave(_):

@@ -139,6 +139,21 @@ def predict_counts(s: Recounted) -> Evidence:
     return Evidence({"mean": means, "doubtful": 0}, {"mean": errors}, (curve,), source="another count of the samples")
 
 
+TABULATED = (
+    (50, 4.0),
+    (100, 10.0),
+    (100, 100.0),
+    (300, 30.0),
+    (1000, 10.0),
+    (1000, 100.0),
+    (1000, 1000.0),
+    (3000, 300.0),
+    (10000, 100.0),
+    (10000, 1000.0),
+    (10000, 10000.0),
+)
+"""(n, β) of the table of expected numbers of modes."""
+
 claim(
     "metastability/K2",
     KDE_MODES,
@@ -148,19 +163,7 @@ claim(
     models=(),
     quick=Recounted(),
     full=Recounted(
-        cells=(
-            (50, 4.0),
-            (100, 10.0),
-            (100, 100.0),
-            (300, 30.0),
-            (1000, 10.0),
-            (1000, 100.0),
-            (1000, 1000.0),
-            (3000, 300.0),
-            (10000, 100.0),
-            (10000, 1000.0),
-            (10000, 10000.0),
-        ),
+        cells=TABULATED,
         runs=1000,
         checks=60,
     ),
@@ -225,19 +228,7 @@ claim(
     models=(),
     quick=Bracketed(),
     full=Bracketed(
-        cells=(
-            (50, 4.0),
-            (100, 10.0),
-            (100, 100.0),
-            (300, 30.0),
-            (1000, 10.0),
-            (1000, 100.0),
-            (1000, 1000.0),
-            (3000, 300.0),
-            (10000, 100.0),
-            (10000, 1000.0),
-            (10000, 10000.0),
-        ),
+        cells=TABULATED,
         runs=1000,
     ),
     within={
