@@ -14,7 +14,7 @@ demo: $(STAMP)
 # Claims that draw many random chains run 2.5 times longer so: they get the first level.
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 QUICK_RUN     := --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
-CHAINS        := tests/claim/test_homogenized_claims.py tests/claim/test_homogenized_settings.py
+CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/homogenized/test_homogenized_settings.py
 PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow"
 
 test: $(PROBE) lint

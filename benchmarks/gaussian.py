@@ -21,9 +21,9 @@ import jax
 import numpy as np
 
 import pathlines as pl
-from pathlines.integrate.fate import fates
+from pathlines.integrate.gaussian_fate import fates
 from pathlines.limit.gaussian.softmax import identity_value_covariance
-from pathlines.model.gaussian_closure import SoftmaxGaussian
+from pathlines.model.gaussian.closure import SoftmaxGaussian
 
 HERE = Path(__file__).parent
 

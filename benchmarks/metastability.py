@@ -28,7 +28,7 @@ from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import minimise
 from pathlines.limit.metastability.perceptron_potential import perceptron_potential
 from pathlines.model import CircleAttention
-from pathlines.model.circle_density import CircleDensity
+from pathlines.model.metastability.circle_density import CircleDensity
 from pathlines.observable.kde_modes import find_modes, normal_modes
 
 HERE = Path(__file__).parent

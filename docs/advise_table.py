@@ -17,8 +17,8 @@ from pathlines.architecture.read import from_config
 from pathlines.foundation.precision import enable_float64
 from pathlines.integrate import chain
 from pathlines.limit.architecture.predict import predict
-from pathlines.model.random_architecture import RandomArchitecture
-from pathlines.model.token_embedding import TokenEmbedding
+from pathlines.model.architecture.random_architecture import RandomArchitecture
+from pathlines.model.architecture.token_embedding import TokenEmbedding
 from pathlines.probe.examine import initial_curves
 from pathlines.probe.inputs import Input, of_noise, of_tokens, takes_images
 from pathlines.probe.modules import from_fields

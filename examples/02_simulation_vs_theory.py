@@ -3,7 +3,7 @@
 import numpy as np
 
 import pathlines as pl
-from pathlines.limit.equiangular import overlap_at, phase_curve
+from pathlines.limit.clustering.equiangular import overlap_at, phase_curve
 
 pl.enable_float64()
 n, beta, times = 32, 4.0, np.linspace(0.0, 8.0, 33)

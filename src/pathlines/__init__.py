@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from pathlines.domain import Sphere as Sphere
     from pathlines.domain.circle_law import density_moments as density_moments
     from pathlines.domain.circle_law import quiet_start as quiet_start
-    from pathlines.domain.quadrature import Markers as Markers
-    from pathlines.domain.quadrature import gauss_hermite as gauss_hermite
-    from pathlines.domain.quadrature import gauss_legendre as gauss_legendre
-    from pathlines.domain.quadrature import trapezoid as trapezoid
     from pathlines.draw import ANIMATIONS as ANIMATIONS
     from pathlines.draw import FIGURES as FIGURES
     from pathlines.draw import plot as plot
@@ -109,11 +105,15 @@ if TYPE_CHECKING:
     from pathlines.model import SoftmaxGaussian as SoftmaxGaussian
     from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.model import ZonalMeasure as ZonalMeasure
-    from pathlines.model.gaussian_closure import closure as closure
-    from pathlines.model.gaussian_closure import sigma_points as sigma_points
-    from pathlines.model.gaussian_moments import SigmoidGaussian as SigmoidGaussian
-    from pathlines.model.gaussian_moments import UnnormalisedGaussian as UnnormalisedGaussian
-    from pathlines.model.zonal_start import zonal_start as zonal_start
+    from pathlines.model.gaussian.closure import closure as closure
+    from pathlines.model.gaussian.closure import sigma_points as sigma_points
+    from pathlines.model.gaussian.moments import SigmoidGaussian as SigmoidGaussian
+    from pathlines.model.gaussian.moments import UnnormalisedGaussian as UnnormalisedGaussian
+    from pathlines.model.metastability.zonal_start import zonal_start as zonal_start
+    from pathlines.numerics.quadrature import Markers as Markers
+    from pathlines.numerics.quadrature import gauss_hermite as gauss_hermite
+    from pathlines.numerics.quadrature import gauss_legendre as gauss_legendre
+    from pathlines.numerics.quadrature import trapezoid as trapezoid
     from pathlines.observable import OBSERVABLES as OBSERVABLES
     from pathlines.observable.distances import bures as bures
     from pathlines.observable.distances import circle_distance as circle_distance
@@ -144,7 +144,7 @@ _ROOMS = {
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
     "domain.circle_law": ("density_moments", "quiet_start"),
-    "domain.quadrature": ("Markers", "gauss_hermite", "gauss_legendre", "trapezoid"),
+    "numerics.quadrature": ("Markers", "gauss_hermite", "gauss_legendre", "trapezoid"),
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
@@ -212,9 +212,9 @@ _ROOMS = {
         "TransportedMeasure",
         "ZonalMeasure",
     ),
-    "model.gaussian_closure": ("closure", "sigma_points"),
-    "model.gaussian_moments": ("SigmoidGaussian", "UnnormalisedGaussian"),
-    "model.zonal_start": ("zonal_start",),
+    "model.gaussian.closure": ("closure", "sigma_points"),
+    "model.gaussian.moments": ("SigmoidGaussian", "UnnormalisedGaussian"),
+    "model.metastability.zonal_start": ("zonal_start",),
     "observable": ("OBSERVABLES",),
     "observable.distances": (
         "bures",

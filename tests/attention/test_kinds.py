@@ -14,7 +14,7 @@ from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
 from pathlines.model import MODELS, NormalisedAttention, SelfAttention
 from pathlines.model.attention_kinds import builder
-from pathlines.model.normalised import Polar
+from pathlines.model.clustering.normalised import Polar
 from pathlines.weights import Fixed
 
 

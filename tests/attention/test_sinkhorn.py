@@ -11,14 +11,14 @@ from scipy.optimize import linear_sum_assignment
 
 from pathlines.attention import Sinkhorn
 from pathlines.attention.sinkhorn import balance
-from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation.errors import FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attend, attention_weights
 from pathlines.kernels.dense import softmax_sums
 from pathlines.limit.gaussian.sinkhorn import iteration_rate
 from pathlines.model import SelfAttention
-from pathlines.model.carried import Carried, CarriedSinkhorn
+from pathlines.model.clustering.carried import Carried, CarriedSinkhorn
+from pathlines.numerics.quadrature import gauss_hermite
 from pathlines.weights import Fixed
 
 RNG = np.random.default_rng(1)

@@ -13,7 +13,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import flow
-from pathlines.limit.equiangular import overlap_rate
+from pathlines.limit.clustering.equiangular import overlap_rate
 from pathlines.model import SelfAttention
 from pathlines.observable.energy import energy_fraction
 

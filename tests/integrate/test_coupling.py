@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import pathlines as pl
-from pathlines.domain.quadrature import Markers
 from pathlines.foundation.errors import ArgumentError
-from pathlines.model.circle_measure import CircleMeasure
-from pathlines.model.mean_field import TransportedMeasure, von_mises_distribution, von_mises_nodes
-from pathlines.model.shared_noise import shared_heads, summed_heads
+from pathlines.model.homogenized.circle_measure import CircleMeasure
+from pathlines.model.homogenized.shared_noise import shared_heads, summed_heads
+from pathlines.model.homogenized.transported_measure import TransportedMeasure, von_mises_distribution, von_mises_nodes
+from pathlines.numerics.quadrature import Markers
 
 KEY = jax.random.key(7)
 PLANE = pl.RandomTransformer(2, step=0.2, logit_scale=2.0)

@@ -9,8 +9,8 @@ import pytest
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
-from pathlines.integrate import ensemble, flow, lanes
-from pathlines.limit.energy_range import initial_pair_rate
+from pathlines.integrate import batched, ensemble, flow
+from pathlines.limit.clustering.energy_range import initial_pair_rate
 from pathlines.model import MODELS, NormalisedAttention, SelfAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.pairs import mean_overlap, u_mean
@@ -29,7 +29,7 @@ def run_of(model=None, **changes):
 
 def test_chunks_are_bitwise_invisible(optimised):
     """Three groups of lanes, in one chunk or in a chunk each."""
-    width = lanes.lane_count(8, 3)
+    width = batched.lane_count(8, 3)
     runs = 2 * width + 5
     whole = run_of(runs=runs)
     parts = run_of(runs=runs, memory=1.0)

@@ -7,16 +7,16 @@ import pytest
 
 from pathlines.foundation.errors import ArgumentError, PrecisionError
 from pathlines.integrate import flow
-from pathlines.integrate.fate import fates
-from pathlines.integrate.lanes import in_turns
+from pathlines.integrate.batched import in_turns
+from pathlines.integrate.gaussian_fate import fates
 from pathlines.integrate.observe import Observable
 from pathlines.integrate.rosenbrock import gauss_jordan
 from pathlines.limit.gaussian.l2 import singular_key_blow_up
 from pathlines.limit.gaussian.opposed import opposed_covariance
 from pathlines.limit.gaussian.softmax import identity_value_blow_up, identity_value_limit
 from pathlines.model.base import PathModel
-from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian, SinkhornGaussian
+from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.normalised import L2Gaussian, SinkhornGaussian
 
 COV = np.array([[1.0, 0.3], [0.3, 0.7]])
 FACTOR = np.linalg.cholesky(COV)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pathlines.integrate import fate
+from pathlines.integrate import gaussian_fate
 from pathlines.kernels.native import native_library
-from pathlines.model.gaussian_closure import LinearGaussian, SoftmaxGaussian
+from pathlines.model.gaussian.closure import LinearGaussian, SoftmaxGaussian
 
 pytestmark = pytest.mark.skipif(native_library() is None, reason="no C++ compiler here")
 
@@ -15,9 +15,9 @@ def weights(seed, count, heads, d):
 
 
 def both_ways(models, starts, monkeypatch, **options):
-    native = fate.fates(models, starts, **options)
-    monkeypatch.setattr(fate, "native_serves", lambda dtype: False)
-    return native, fate.fates(models, starts, **options)
+    native = gaussian_fate.fates(models, starts, **options)
+    monkeypatch.setattr(gaussian_fate, "native_serves", lambda dtype: False)
+    return native, gaussian_fate.fates(models, starts, **options)
 
 
 def check(native, portable):

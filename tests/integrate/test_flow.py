@@ -10,11 +10,11 @@ from pathlines.attention import Unnormalised
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.integrate import flow, journey
-from pathlines.limit.clusters import two_cluster_overlap
-from pathlines.limit.equiangular import deficit_at
-from pathlines.limit.schemes import reduced_trajectory
+from pathlines.limit.clustering.clusters import two_cluster_overlap
+from pathlines.limit.clustering.equiangular import deficit_at
+from pathlines.limit.clustering.schemes import reduced_trajectory
 from pathlines.model import Model, NormalisedAttention, SelfAttention
-from pathlines.model.schemes import MixLN
+from pathlines.model.clustering.schemes import MixLN
 from pathlines.observable.pairs import deficits, mean_overlap, u_max, u_mean
 from pathlines.weights import Fixed, Identity, Piecewise
 

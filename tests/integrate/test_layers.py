@@ -8,9 +8,9 @@ import pytest
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import layers
-from pathlines.limit.schemes import SCHEMES, layer_map
+from pathlines.limit.clustering.schemes import SCHEMES, layer_map
 from pathlines.model import CircleAttention, NormalisedAttention, SelfAttention
-from pathlines.model.schemes import NGPT, MixLN
+from pathlines.model.clustering.schemes import NGPT, MixLN
 from pathlines.observable.pairs import deficits, u_mean
 from pathlines.observable.sphere import magnitude
 

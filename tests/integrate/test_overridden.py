@@ -10,13 +10,13 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import written_for
 from pathlines.integrate import chain, coarsen, flow
-from pathlines.integrate.fate import _in_native_code
+from pathlines.integrate.gaussian_fate import _in_native_code
 from pathlines.model import CircleDensity, NormalisedAttention, RandomTransformer, RescaledAttention, SelfAttention
-from pathlines.model.gaussian_closure import SoftmaxGaussian
-from pathlines.model.samplers.layer import not_gaussian
-from pathlines.model.summation import reduction_of
-from pathlines.model.value_symmetry import symmetric_value
-from pathlines.model.zonal import ZonalMeasure
+from pathlines.model.gaussian.closure import SoftmaxGaussian
+from pathlines.model.homogenized.samplers.layer import not_gaussian
+from pathlines.model.metastability.zonal import ZonalMeasure
+from pathlines.model.parts.summation import reduction_of
+from pathlines.model.parts.value_symmetry import symmetric_value
 from pathlines.weights import Fixed, Heads, Identity
 from pathlines.weights.gaussian import GaussianHeads
 

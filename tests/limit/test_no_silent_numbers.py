@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.energy_range import energy_maximum, energy_minimum
+from pathlines.limit.clustering.energy_range import energy_maximum, energy_minimum
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
 from pathlines.limit.homogenized.regimes import regime
 from pathlines.limit.metastability.kde_modes import two_sample_modes

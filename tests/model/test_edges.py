@@ -11,7 +11,7 @@ from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarni
 from pathlines.integrate.observe import Observable
 from pathlines.kernels import circle_modes
 from pathlines.model import CircleAttention
-from pathlines.model.schemes import NGPT
+from pathlines.model.clustering.schemes import NGPT
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 100.0, 400.0, 5000.0])

@@ -8,7 +8,7 @@ from pathlines.foundation.errors import FormError
 from pathlines.limit.gaussian.context import theta as limit_theta
 from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
-from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points
 from pathlines.observable import OBSERVABLES
 from pathlines.weights import Fixed
 

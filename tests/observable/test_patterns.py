@@ -9,7 +9,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.model.base import Snapshot
-from pathlines.model.circle import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.self_attention import SelfAttention
 from pathlines.observable.clusters import linked
 from pathlines.observable.patterns import (

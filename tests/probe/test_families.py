@@ -13,8 +13,8 @@ from pathlines.architecture.read import from_config
 from pathlines.cli.advise import register
 from pathlines.integrate import chain
 from pathlines.limit.architecture.predict import predict
-from pathlines.model.random_architecture import RandomArchitecture
-from pathlines.model.token_embedding import TokenEmbedding
+from pathlines.model.architecture.random_architecture import RandomArchitecture
+from pathlines.model.architecture.token_embedding import TokenEmbedding
 from pathlines.probe.curves import observed
 from pathlines.probe.inputs import Input, of_noise, of_tokens, takes_images
 from pathlines.probe.modules import from_fields, random_module

@@ -3,7 +3,7 @@
 Provenance: section 9 (and the claims CL-08, 09, 25, 26, 40, 41, 42, 46 of section 5) of the project's specification
 03-clustering, where every number was computed independently of this package: trajectories at two tolerances (1e-12,
 2.3e-13) to the digits shown, closed forms at 40 digits. Digits shown are digits meant, so a value like 0.9971 is known
-to half a unit of its last place. The trajectory tables were recomputed in ``tests/limit/test_references.py``.
+to half a unit of its last place. The trajectory tables were recomputed in ``tests/limit/clustering``.
 
 Conventions: tokens are rows, token indices in names and comments are 1-based as in the tables; softmax includes j = i;
 mean_g is over i ≠ j; E_β = Σ e^{βg}/(2βn²); ρ0 = 0 unless stated.

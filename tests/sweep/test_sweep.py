@@ -11,7 +11,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 from pathlines.integrate import ensemble
 from pathlines.kernels.native import native_library
-from pathlines.limit.equiangular import phase_curve
+from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.model import SelfAttention
 from pathlines.observable.analysis import crossing_time
 from pathlines.store import Store

@@ -10,8 +10,8 @@ from pathlines.architecture import Architecture
 from pathlines.foundation.errors import positive_integer
 from pathlines.integrate.chain import chain
 from pathlines.limit.architecture.start import Tokens
-from pathlines.model.random_architecture import RandomArchitecture
-from pathlines.model.token_embedding import TokenEmbedding
+from pathlines.model.architecture.random_architecture import RandomArchitecture
+from pathlines.model.architecture.token_embedding import TokenEmbedding
 
 OWN = "our own chain"
 

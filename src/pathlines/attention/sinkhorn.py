@@ -54,7 +54,7 @@ class Sinkhorn(LiftedSoftmax):
     (``limit.gaussian.sinkhorn.iteration_rate``). Few tokens at small ε would need e^{O(1/ε)} of them: after 100
     Newton's method takes over (``settle``). Directional derivatives solve the linearised equations by conjugate
     gradients; there is no reverse mode. ``start`` is the potential g to begin with, one for each head: a flow hands on
-    that of the step before (``model.carried``).
+    that of the step before (``model.clustering.carried``).
     """
 
     label: ClassVar[str] = "Sinkhorn attention"

@@ -72,8 +72,8 @@ def gaussian(
 def read_problem(what: str, kind: str | None) -> dict[str, Any]:
     """The problem of a file or of a named example, checked: kind, value, query, key, covariance, scale, eps, …."""
     from pathlines.foundation.errors import ArgumentError
-    from pathlines.model.gaussian_closure import closure_kinds
-    from pathlines.model.gaussian_examples import EXAMPLES
+    from pathlines.model.gaussian.closure import closure_kinds
+    from pathlines.model.gaussian.examples import EXAMPLES
 
     path = Path(what)
     if path.suffix in (".toml", ".json"):
@@ -152,10 +152,10 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     import msgspec
     import numpy as np
 
-    from pathlines.integrate.fate import fates
+    from pathlines.integrate.gaussian_fate import fates
     from pathlines.limit.gaussian.context import critical_time, trust
     from pathlines.limit.gaussian.matrices import factor
-    from pathlines.model.gaussian_closure import closure
+    from pathlines.model.gaussian.closure import closure
 
     options = {k: problem[k] for k in (("eps", "prefactor") if problem["kind"] == "sinkhorn" else ())}
     matrices = [np.asarray(problem[k]) for k in ("value", "query", "key")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.domain.lapack import cholesky_factor
+from pathlines.numerics.single_factorisations import cholesky_factor
 
 UNROLLED = 6
 

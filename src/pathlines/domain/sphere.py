@@ -11,12 +11,12 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.domain.chi import bartlett
 from pathlines.domain.space import Domain, checked_tokens, sines
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.numerics.chi import bartlett
 
 
 def _inner(x: Float[Array, "*n d"], y: Float[Array, "*n d"]) -> Float[Array, "*n 1"]:

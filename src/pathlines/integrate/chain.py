@@ -14,18 +14,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
-from pathlines.domain.draws import folded
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.integrate.batched import LANE_WORK, in_chunks
 from pathlines.integrate.flow import Recorded, cast
 from pathlines.integrate.forms import Form
-from pathlines.integrate.lanes import LANE_WORK, in_chunks
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
 from pathlines.model.base import Model, Snapshot
+from pathlines.numerics.draws import folded
 
 COLLAPSED = 1e-12
 """Runs count as collapsed once 1 - <x_i, x_j> is below this for every pair."""

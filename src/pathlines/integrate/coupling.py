@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.domain.quadrature import Markers
 from pathlines.foundation.errors import ArgumentError, a_function, finite_array, of_kind, require
 from pathlines.foundation.module import Module
 from pathlines.integrate.chain import chain
@@ -19,8 +18,9 @@ from pathlines.integrate.flow import flow
 from pathlines.integrate.run import Run
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model.base import Model
-from pathlines.model.random_transformer import RandomTransformer
-from pathlines.model.shared_noise import sharing
+from pathlines.model.homogenized.random_transformer import RandomTransformer
+from pathlines.model.homogenized.shared_noise import sharing
+from pathlines.numerics.quadrature import Markers
 
 
 class Coupling(msgspec.Struct, frozen=True):

@@ -17,9 +17,9 @@ from jaxtyping import Array, PRNGKeyArray
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer, require
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
 from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.forms import Form
-from pathlines.integrate.lanes import Lanes, in_chunks, lane_count, one_run, shared_settings
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Run, describe, provenance
 from pathlines.model.base import Model, Snapshot

@@ -16,8 +16,8 @@ from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
-from pathlines.model.carried import CarriedSinkhorn, carries
-from pathlines.model.summation import lightest
+from pathlines.model.clustering.carried import CarriedSinkhorn, carries
+from pathlines.model.parts.summation import lightest
 from pathlines.weights import Identity
 
 FORMS = ("auto", "tokens", "span", "gram-deficit", "circle-fourier")

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from pathlines.foundation.errors import ArgumentError, finite_array, of_kind, positive_integer, require
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
-from pathlines.model.random_transformer import RandomTransformer, moved
+from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.weights.heads import Heads
 from pathlines.weights.shares import head_shares
 

@@ -20,12 +20,12 @@ from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model, checked_multiplicities
-from pathlines.model.energy import over_value, pair_energy
-from pathlines.model.gram import GramAttention
-from pathlines.model.mask import Mask
-from pathlines.model.perceptron import Perceptron
-from pathlines.model.summation import SpectralSum, lightest, reduction_of
-from pathlines.model.value_symmetry import energy_identity, symmetric_value
+from pathlines.model.clustering.gram import GramAttention
+from pathlines.model.parts.energy import over_value, pair_energy
+from pathlines.model.parts.mask import Mask
+from pathlines.model.parts.perceptron import Perceptron
+from pathlines.model.parts.summation import SpectralSum, lightest, reduction_of
+from pathlines.model.parts.value_symmetry import energy_identity, symmetric_value
 from pathlines.weights import Identity, Weights
 
 LARGEST_GRAM = MANY_TOKENS

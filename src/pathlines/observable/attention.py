@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pathlines.domain.lapack import singular_values
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
+from pathlines.numerics.single_factorisations import singular_values
 
 
 @observable("attention", "attention matrix", "Pᵢⱼ", dims=("token", "other"))

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from pathlines.domain.quadrature import covariance_factor
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.numerics.quadrature import covariance_factor
 
 LARGEST_ASSIGNMENT = 2000
 """Points up to which an optimal assignment, O(n³), is computed."""

@@ -15,7 +15,7 @@ from pathlines.integrate.observe import observable
 from pathlines.kernels import attend
 from pathlines.model import CircleAttention, SelfAttention
 from pathlines.model.base import Snapshot
-from pathlines.model.energy import pair_energy
+from pathlines.model.parts.energy import pair_energy
 
 
 def _beta(snapshot: Snapshot) -> Array:

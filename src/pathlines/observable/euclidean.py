@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pathlines.domain.lapack import symmetric_eigenvalues
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
+from pathlines.numerics.single_factorisations import symmetric_eigenvalues
 
 
 def _to_leaders(snapshot: Snapshot) -> Array:

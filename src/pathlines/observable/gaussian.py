@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.domain.lapack import singular_values
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
-from pathlines.model.gaussian_closure import Cloud, GaussianClosure
-from pathlines.model.gaussian_moments import MomentClosure
+from pathlines.model.gaussian.closure import Cloud, GaussianClosure
+from pathlines.model.gaussian.moments import MomentClosure
 from pathlines.model.self_attention import SelfAttention
+from pathlines.numerics.single_factorisations import singular_values
 
 
 def _cloud(snapshot: Snapshot) -> Cloud:

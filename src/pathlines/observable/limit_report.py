@@ -10,7 +10,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.run import Run
-from pathlines.limit.euclidean import classify_value
+from pathlines.limit.clustering.euclidean import classify_value
 from pathlines.model import HardmaxPhase, RescaledAttention
 from pathlines.model.base import Snapshot
 from pathlines.observable.attention import attention_rank, booleanness

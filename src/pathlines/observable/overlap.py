@@ -9,10 +9,10 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.domain.lapack import symmetric_eigenvalues
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
+from pathlines.numerics.single_factorisations import symmetric_eigenvalues
 from pathlines.observable.pairs import largest_deficit, overlap_matrix, require_sphere, u_mean
 
 

@@ -14,8 +14,8 @@ from pathlines.integrate.observe import observable
 from pathlines.kernels.spectral.bessel import spectrum
 from pathlines.kernels.spectral.circle import circle_moments
 from pathlines.model.base import Snapshot
-from pathlines.model.circle_density import CircleDensity
-from pathlines.model.zonal import ZonalMeasure
+from pathlines.model.metastability.circle_density import CircleDensity
+from pathlines.model.metastability.zonal import ZonalMeasure
 from pathlines.observable.clusters import linked
 
 NOISE = 64

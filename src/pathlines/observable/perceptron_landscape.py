@@ -9,7 +9,7 @@ from jaxtyping import Array
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
-from pathlines.model.perceptron_landscape import PerceptronLandscape
+from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape
 
 
 def _model(snapshot: Snapshot) -> PerceptronLandscape:

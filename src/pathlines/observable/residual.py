@@ -7,8 +7,8 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
+from pathlines.model.architecture.residual_stream import Hidden, ResidualStream
 from pathlines.model.base import Snapshot
-from pathlines.model.residual_stream import Hidden, ResidualStream
 
 
 def _hidden(snapshot: Snapshot) -> Hidden:

@@ -11,7 +11,7 @@ from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model.base import Snapshot
-from pathlines.model.carried import CarriedSinkhorn
+from pathlines.model.clustering.carried import CarriedSinkhorn
 from pathlines.model.self_attention import SelfAttention
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.limit.cone import cone_residual as _cone_residual
-from pathlines.limit.cone import hemisphere
+from pathlines.limit.clustering.cone import cone_residual as _cone_residual
+from pathlines.limit.clustering.cone import hemisphere
 from pathlines.model import CircleAttention, NormalisedAttention, SelfAttention
 from pathlines.model.base import Snapshot
 

@@ -33,7 +33,7 @@ from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, 
 from pathlines.integrate.methods import METHODS, RungeKutta
 from pathlines.kernels.native import native_merging, native_serves
 from pathlines.model import SelfAttention
-from pathlines.model.gram import GramAttention
+from pathlines.model.clustering.gram import GramAttention
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store

@@ -13,10 +13,10 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
 from pathlines.foundation.progress import Progress
 from pathlines.integrate import layers
-from pathlines.limit.layers import layers_to_deficit
-from pathlines.limit.schemes import time_to_deficit_scheme
+from pathlines.limit.clustering.layers import layers_to_deficit
+from pathlines.limit.clustering.schemes import time_to_deficit_scheme
 from pathlines.model import NormalisedAttention
-from pathlines.model.schemes import NGPT, SCHEMES, MixLN, Scheme
+from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.observable.pairs import u_mean
 
 DEEPEST_CONFIRMATION = 20_000

@@ -9,8 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.domain.draws import Draws
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.numerics.draws import Draws
 from pathlines.weights.heads import Heads
 from pathlines.weights.law import LAWS, HeadLaw, as_matrix, is_zero, square_matrix
 

@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from pathlines.claim.gaussian import reference_set as R
-from pathlines.domain.quadrature import Markers
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.coupling import synchronous_coupling
 from pathlines.limit.gaussian.fluctuation import (
@@ -23,6 +22,7 @@ from pathlines.limit.gaussian.markers import gaussian_grid, hermite_nodes
 from pathlines.limit.gaussian.moments import head
 from pathlines.limit.gaussian.stability import KINDS, field_bound, law_constant, stability_bound, token_constant
 from pathlines.model import SelfAttention
+from pathlines.numerics.quadrature import Markers
 from pathlines.weights import Fixed
 
 RNG = np.random.default_rng(2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.equiangular import overlap_at
+from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.limit.homogenized import logistic as lg
 from pathlines.limit.homogenized.attended import uniform_attention
 from pathlines.limit.homogenized.gram import gram_flow

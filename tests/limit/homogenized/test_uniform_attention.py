@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathlines.limit.energy_range import initial_alignment
+from pathlines.limit.clustering.energy_range import initial_alignment
 from pathlines.limit.homogenized.uniform_attention import effective_temperature, uniform_attention
 
 

@@ -6,7 +6,7 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.linear_phase import mean_maxima
 from pathlines.limit.metastability.quiet_starts import _velocity, maxima_of_starts, quiet_moments
-from pathlines.limit.runge_kutta import rk4_step
+from pathlines.numerics.runge_kutta import rk4_step
 
 
 @pytest.mark.parametrize("kind", ["sa", "usa"])

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.clusters import antipodal_escape_rate
+from pathlines.limit.clustering.clusters import antipodal_escape_rate
 from pathlines.limit.metastability import slow_laws
 from pathlines.limit.metastability.merging import log_merging_time
 

@@ -21,8 +21,8 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.chain import chain
 from pathlines.limit.architecture.predict import predict
-from pathlines.model.random_architecture import RandomArchitecture
-from pathlines.model.token_embedding import TokenEmbedding
+from pathlines.model.architecture.random_architecture import RandomArchitecture
+from pathlines.model.architecture.token_embedding import TokenEmbedding
 
 NAMES = ("as_configured", "projections", "embedding", "both")
 CASES = ("as configured", "projections × 1/√(2L)", "embedding std 1", "both")

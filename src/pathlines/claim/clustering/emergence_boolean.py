@@ -15,7 +15,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.euclidean import horizon
+from pathlines.limit.clustering.euclidean import horizon
 from pathlines.model import RescaledAttention
 from pathlines.observable.attention import attention, attention_rank, booleanness
 

@@ -18,7 +18,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.euclidean import negative_identity_covariance
+from pathlines.limit.clustering.euclidean import negative_identity_covariance
 from pathlines.model import SelfAttention
 from pathlines.observable.euclidean import attention_flatness, cov_law
 from pathlines.weights import Fixed

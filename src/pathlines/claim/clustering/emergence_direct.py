@@ -20,7 +20,7 @@ from pathlines.claim.clustering.perspective_direct import attention_vectors, tra
 from pathlines.domain import Euclidean
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.setting import Setting, means
-from pathlines.limit.euclidean import horizon, polytope_fixed_set
+from pathlines.limit.clustering.euclidean import horizon, polytope_fixed_set
 
 
 class Cube(Setting):

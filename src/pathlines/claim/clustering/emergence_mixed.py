@@ -23,7 +23,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.euclidean import ValueClass, classify_value
+from pathlines.limit.clustering.euclidean import ValueClass, classify_value
 from pathlines.model import RescaledAttention
 
 

@@ -16,7 +16,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, at_least, means
 from pathlines.integrate import flow
 from pathlines.model.base import MODELS
-from pathlines.model.frozen_exponent import FrozenExponentAttention
+from pathlines.model.clustering.frozen_exponent import FrozenExponentAttention
 
 
 class Leaders(Setting):

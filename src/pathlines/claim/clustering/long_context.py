@@ -19,7 +19,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import LONG_CONTEXT
 from pathlines.foundation.setting import Setting, means
-from pathlines.limit.long_context import output_overlap, output_overlap_limit, self_weight
+from pathlines.limit.clustering.long_context import output_overlap, output_overlap_limit, self_weight
 from pathlines.model import SelfAttention
 
 

@@ -22,8 +22,8 @@ from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, QUANTITATIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
-from pathlines.limit.conformal import poisson_radius, quantile_radius
-from pathlines.limit.mean_field import axisymmetric_flow, graded_quadrature, late_rate
+from pathlines.limit.clustering.conformal import poisson_radius, quantile_radius
+from pathlines.limit.clustering.mean_field import axisymmetric_flow, graded_quadrature, late_rate
 from pathlines.model import SelfAttention, Snapshot
 from pathlines.observable.sphere import mean_norm
 

@@ -17,8 +17,8 @@ from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS
 from pathlines.foundation.setting import Setting, means
-from pathlines.limit.energy_range import initial_alignment
-from pathlines.limit.initial_attention import mean_alignment, mean_tangential_square
+from pathlines.limit.clustering.energy_range import initial_alignment
+from pathlines.limit.clustering.initial_attention import mean_alignment, mean_tangential_square
 from pathlines.model import SelfAttention, Snapshot
 from pathlines.observable.sphere import alignment, attention_length
 

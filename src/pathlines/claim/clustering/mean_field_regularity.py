@@ -20,7 +20,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, QUANTITATIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.limit.mean_field import late_rate
+from pathlines.limit.clustering.mean_field import late_rate
 from pathlines.model import SelfAttention
 from pathlines.observable.analysis import decay_rate
 from pathlines.observable.pairs import u_mean

@@ -22,9 +22,9 @@ from pathlines.foundation.errors import require
 from pathlines.foundation.papers import NORMALIZATION
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import Run, flow
-from pathlines.limit.schemes import reduced_trajectory
+from pathlines.limit.clustering.schemes import reduced_trajectory
 from pathlines.model import SCHEMES, NormalisedAttention
-from pathlines.model.schemes import NGPT, MixLN, OneOf
+from pathlines.model.clustering.schemes import NGPT, MixLN, OneOf
 from pathlines.observable.energy import energy_fraction
 from pathlines.observable.pairs import deficits
 from pathlines.observable.sphere import magnitude

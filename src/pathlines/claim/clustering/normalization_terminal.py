@@ -25,8 +25,8 @@ from pathlines.foundation.papers import NORMALIZATION
 from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.equiangular import late_time_shift
-from pathlines.limit.schemes import terminal_constant
+from pathlines.limit.clustering.equiangular import late_time_shift
+from pathlines.limit.clustering.schemes import terminal_constant
 from pathlines.observable.sphere import magnitude
 
 Observed = tuple[np.ndarray, np.ndarray, np.ndarray, Run]

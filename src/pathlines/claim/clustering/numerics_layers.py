@@ -21,8 +21,8 @@ from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow, layers
-from pathlines.limit.equiangular import phase_curve
-from pathlines.limit.layers import layers_to_deficit
+from pathlines.limit.clustering.equiangular import phase_curve
+from pathlines.limit.clustering.layers import layers_to_deficit
 from pathlines.model import SelfAttention
 from pathlines.observable.analysis import crossing_time
 from pathlines.observable.pairs import u_mean

@@ -26,8 +26,8 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.clusters import antipodal_escape_rate
-from pathlines.limit.cone import cone_residual, hemisphere, wendel_probability
+from pathlines.limit.clustering.clusters import antipodal_escape_rate
+from pathlines.limit.clustering.cone import cone_residual, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.clusters import cluster_count

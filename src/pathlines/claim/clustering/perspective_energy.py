@@ -23,7 +23,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import Observable
-from pathlines.limit.energy_range import energy_maximum, energy_minimum
+from pathlines.limit.clustering.energy_range import energy_maximum, energy_minimum
 from pathlines.model import MODELS, SelfAttention, Snapshot
 from pathlines.observable.energy import energy, energy_fraction
 from pathlines.weights import Fixed

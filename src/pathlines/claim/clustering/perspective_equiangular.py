@@ -19,7 +19,7 @@ from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.limit.equiangular import deficit_at, phase_curve, time_to_deficit
+from pathlines.limit.clustering.equiangular import deficit_at, phase_curve, time_to_deficit
 from pathlines.model import MODELS
 from pathlines.observable.pairs import deficits
 

@@ -24,7 +24,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow, side_by_side
 from pathlines.integrate.observe import Observable
-from pathlines.limit.equiangular import overlap_at, phase_curve
+from pathlines.limit.clustering.equiangular import overlap_at, phase_curve
 from pathlines.model import SelfAttention, Snapshot
 from pathlines.observable.analysis import crossing_time
 from pathlines.observable.pairs import overlaps

@@ -19,7 +19,7 @@ from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting
-from pathlines.limit.energy_range import initial_pair_rate
+from pathlines.limit.clustering.energy_range import initial_pair_rate
 from pathlines.model import MODELS, Model
 
 

@@ -21,7 +21,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.clusters import consensus_rate
+from pathlines.limit.clustering.clusters import consensus_rate
 from pathlines.model import MODELS, Model, SelfAttention
 from pathlines.observable.analysis import decay_rate
 from pathlines.observable.pairs import diameter

@@ -17,8 +17,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, ensemble, flow
-from pathlines.limit.clusters import antipodal_escape_rate
-from pathlines.limit.equiangular import time_to_deficit
+from pathlines.limit.clustering.clusters import antipodal_escape_rate
+from pathlines.limit.clustering.equiangular import time_to_deficit
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import p_clustered
 from pathlines.observable.sphere import mode_mass

@@ -22,7 +22,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
-from pathlines.limit.equiangular import phase_curve
+from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.model import MODELS, Snapshot
 from pathlines.observable.pairs import u_max
 

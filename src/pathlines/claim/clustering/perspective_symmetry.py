@@ -21,7 +21,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import Observable
-from pathlines.limit.clusters import antipodal_escape_rate
+from pathlines.limit.clustering.clusters import antipodal_escape_rate
 from pathlines.model import MODELS, Snapshot
 from pathlines.observable.clusters import cluster_count
 

@@ -24,7 +24,7 @@ from pathlines.foundation.papers import SPECTRAL_SELECTION
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble
 from pathlines.integrate.observe import positions
-from pathlines.limit.symmetric import attractors, bipolar_threshold, pure_state_growth
+from pathlines.limit.clustering.symmetric import attractors, bipolar_threshold, pure_state_growth
 from pathlines.model import SelfAttention
 from pathlines.observable.sphere import mode_mass
 from pathlines.weights import Fixed

@@ -13,7 +13,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.limit.clusters import two_cluster_overlap
+from pathlines.limit.clustering.clusters import two_cluster_overlap
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import overlaps
 

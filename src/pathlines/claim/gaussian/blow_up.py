@@ -17,7 +17,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.l2 import singular_key_blow_up, singular_key_covariance
 from pathlines.limit.gaussian.moments import head, scaled_blow_up
@@ -27,8 +27,8 @@ from pathlines.limit.gaussian.softmax import (
     profile_error,
     rank_one_profiles,
 )
-from pathlines.model.gaussian_closure import GaussianClosure, SoftmaxGaussian, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian
+from pathlines.model.gaussian.closure import GaussianClosure, SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.normalised import L2Gaussian
 
 
 def _speed(time: float | None) -> float:

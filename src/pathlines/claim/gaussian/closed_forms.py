@@ -25,8 +25,8 @@ from pathlines.limit.gaussian.matrices import covariance, square
 from pathlines.limit.gaussian.matrices import root as symmetric_root
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.limit.gaussian.softmax import lyapunov_rate
-from pathlines.model.gaussian_closure import Cloud, SoftmaxGaussian, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian
+from pathlines.model.gaussian.closure import Cloud, SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.normalised import L2Gaussian
 
 # --- C10: l2
 

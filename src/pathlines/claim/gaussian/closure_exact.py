@@ -15,7 +15,6 @@ from pathlines.attention import ATTENTIONS
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import absolute, standard_errors
-from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
@@ -23,8 +22,9 @@ from pathlines.integrate import flow
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.moments import Head, Moments, head, moments
 from pathlines.model import SelfAttention
-from pathlines.model.gaussian_closure import Cloud, closure, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian
+from pathlines.model.gaussian.closure import Cloud, closure, sigma_points
+from pathlines.model.gaussian.normalised import L2Gaussian
+from pathlines.numerics.quadrature import gauss_hermite
 from pathlines.weights import Fixed
 
 ItsClosures = Annotated[tuple[str, ...], means("attentions whose moment equations are compared")]

@@ -19,12 +19,12 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.limit.gaussian.opposed import KINDS, opposed_covariance
 from pathlines.limit.gaussian.orthogonal import rank_counts
 from pathlines.limit.gaussian.softmax import scaled_eigenvalues
-from pathlines.model.gaussian_closure import GaussianClosure, SoftmaxGaussian, sigma_points
-from pathlines.model.gaussian_normalised import L2Gaussian, SinkhornGaussian
+from pathlines.model.gaussian.closure import GaussianClosure, SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.normalised import L2Gaussian, SinkhornGaussian
 
 # --- C18
 

@@ -20,7 +20,6 @@ from pathlines.claim.estimate import controlled_mean, mean_and_error, root_and_e
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import legendre, modes, sample_controls
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
-from pathlines.domain.quadrature import Markers, gauss_legendre, trapezoid
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
@@ -30,6 +29,7 @@ from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
 from pathlines.limit.gaussian.fluctuation import HALVED, coupling_size, line_distance, response
 from pathlines.limit.gaussian.markers import gaussian_grid, legendre_nodes
 from pathlines.model import SelfAttention
+from pathlines.numerics.quadrature import Markers, gauss_legendre, trapezoid
 from pathlines.observable.distances import line_to_gaussian
 from pathlines.weights import Fixed
 

@@ -19,7 +19,6 @@ from pathlines.claim.estimate import controlled_mean
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import modes, sample_controls
 from pathlines.claim.tolerance import standard_errors
-from pathlines.domain.quadrature import Markers, gauss_hermite, trapezoid
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
@@ -28,6 +27,7 @@ from pathlines.kernels import attend
 from pathlines.limit.gaussian.context import entropy_deficit, error_prefactor, rate_exponent
 from pathlines.limit.gaussian.finite_n import field_errors, line_errors
 from pathlines.model import SelfAttention
+from pathlines.numerics.quadrature import Markers, gauss_hermite, trapezoid
 from pathlines.weights import Fixed
 
 WIDE = 2.0

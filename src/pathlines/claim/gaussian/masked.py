@@ -17,7 +17,6 @@ from pathlines.claim.estimate import controlled_mean, root_and_error
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import modes, prefix_controls
 from pathlines.claim.tolerance import absolute, relative, standard_errors
-from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
@@ -29,6 +28,7 @@ from pathlines.limit.gaussian.fluctuation import TAME, masked_draws, masked_size
 from pathlines.limit.gaussian.markers import hermite_nodes, masked_softmax
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.model import SelfAttention
+from pathlines.numerics.quadrature import gauss_hermite
 from pathlines.weights import Fixed
 
 # --- C13

@@ -20,7 +20,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.limit.gaussian.moments import GROUPS, head, scaled_group
 from pathlines.limit.gaussian.orthogonal import no_blow_up_ginibre, no_blow_up_query_key
 

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from pathlines.integrate.fate import CLASSES
+from pathlines.integrate.gaussian_fate import CLASSES
 from pathlines.limit.gaussian import matrices
-from pathlines.model.gaussian_closure import SoftmaxGaussian
+from pathlines.model.gaussian.closure import SoftmaxGaussian
 
 A = ((0.5, 0.2), (-0.3, 0.4))
 V = ((0.3, -0.5), (0.4, 0.2))

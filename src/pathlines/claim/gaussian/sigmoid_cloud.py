@@ -13,15 +13,15 @@ import numpy as np
 from pathlines.attention import Sigmoid
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
-from pathlines.domain.quadrature import trapezoid
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.markers import sigmoid_closure, sigmoid_law, sigmoid_refinement
 from pathlines.model import SelfAttention
-from pathlines.model.gaussian_closure import sigma_points
-from pathlines.model.gaussian_moments import SigmoidGaussian
+from pathlines.model.gaussian.closure import sigma_points
+from pathlines.model.gaussian.moments import SigmoidGaussian
+from pathlines.numerics.quadrature import trapezoid
 from pathlines.weights import Fixed
 
 FINEST = 0.125

@@ -15,7 +15,6 @@ from scipy.special import logsumexp
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian.reference_set import COVARIANCE
 from pathlines.claim.tolerance import absolute, at_most, relative
-from pathlines.domain.quadrature import gauss_hermite
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import UNIFIED
@@ -23,8 +22,9 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.limit.gaussian.sinkhorn import energy, field_power, iteration_rate, trace_bound
-from pathlines.model.gaussian_closure import sigma_points
-from pathlines.model.gaussian_normalised import SinkhornGaussian
+from pathlines.model.gaussian.closure import sigma_points
+from pathlines.model.gaussian.normalised import SinkhornGaussian
+from pathlines.numerics.quadrature import gauss_hermite
 
 
 def _iterate(

@@ -12,11 +12,11 @@ from pathlines.claim.tolerance import absolute, exactly, standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.limit.gaussian.moments import head, scaled_end
 from pathlines.limit.gaussian.softmax import isotropic_angles, profile_error, rank_one_profiles
-from pathlines.model.gaussian_closure import SoftmaxGaussian
-from pathlines.model.gaussian_examples import EXAMPLES, disc_of_covariances
+from pathlines.model.gaussian.closure import SoftmaxGaussian
+from pathlines.model.gaussian.examples import EXAMPLES, disc_of_covariances
 
 KINDS = ("converged", "blow-up", "to-zero")
 TWO_LINES, BOTH = EXAMPLES["two-lines"], EXAMPLES["both"]

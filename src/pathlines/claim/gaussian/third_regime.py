@@ -13,10 +13,10 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.integrate.fate import fates
+from pathlines.integrate.gaussian_fate import fates
 from pathlines.limit.gaussian.moments import affine_field, head, softmax_covariances
 from pathlines.limit.gaussian.softmax import exponential_example
-from pathlines.model.gaussian_closure import SoftmaxGaussian, sigma_points
+from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points
 
 _SWAP, _SHIFT = [[0.0, 1.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]
 _RECORD = ("covariance_eigenvalues", "covariance_growth", "covariance_trace")

@@ -12,9 +12,9 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
-from pathlines.limit.runge_kutta import rk4_step
-from pathlines.model.gaussian_closure import sigma_points
-from pathlines.model.gaussian_moments import UnnormalisedGaussian
+from pathlines.model.gaussian.closure import sigma_points
+from pathlines.model.gaussian.moments import UnnormalisedGaussian
+from pathlines.numerics.runge_kutta import rk4_step
 
 EXISTS = 0.6
 """θ = σ²|a| beyond which the double sums would need more nodes; moments end at one."""

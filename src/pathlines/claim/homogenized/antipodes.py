@@ -32,7 +32,7 @@ from pathlines.limit.homogenized.two_tokens import (
     layer_critical_beta,
 )
 from pathlines.limit.homogenized.two_tokens_random import random_diffusion
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights.gaussian import random_values
 
 ROWS = 8

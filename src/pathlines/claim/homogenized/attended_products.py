@@ -25,7 +25,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.attended import small_b_attention
 from pathlines.limit.homogenized.participation import participation
 from pathlines.model import RandomTransformer
-from pathlines.model.samplers.layer import GaussianLayer
+from pathlines.model.homogenized.samplers.layer import GaussianLayer
 
 ERRORS = 5.0
 

@@ -21,7 +21,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain, flow
 from pathlines.model import RandomTransformer
-from pathlines.model.homogenized_drift import HomogenizedODE
+from pathlines.model.homogenized.drift import HomogenizedODE
 from pathlines.weights.mixture import fixed_heads
 
 _NAMES = {"none": "b", "paper": "b − (η/2)∇_b b", "full": "b − (η/2)∇_b b − η⟨x,B⟩b"}

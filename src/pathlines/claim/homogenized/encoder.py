@@ -27,10 +27,10 @@ from pathlines.limit.homogenized.overlap_law import Branch, OverlapLaw, attentio
 from pathlines.limit.homogenized.perceptron_collapse import collapse_margin, perceptron_step, resting_overlap
 from pathlines.limit.homogenized.perceptron_kernel import ends
 from pathlines.limit.homogenized.simplex import simplex_table
-from pathlines.model.random_block import RandomBlock
-from pathlines.model.random_encoder import RandomEncoder
-from pathlines.model.random_perceptron import RandomPerceptron
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.architecture.random_encoder import RandomEncoder
+from pathlines.model.homogenized.random_block import RandomBlock
+from pathlines.model.homogenized.random_perceptron import RandomPerceptron
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 WIDE = 0.5

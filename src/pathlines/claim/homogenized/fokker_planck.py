@@ -22,8 +22,8 @@ from pathlines.integrate.observe import Observable
 from pathlines.limit.homogenized.fokker_planck import mode_covariances, mode_rates
 from pathlines.limit.homogenized.mean_field import von_mises_nodes as quantiles
 from pathlines.model.base import Snapshot
-from pathlines.model.circle_measure import CircleMeasure
-from pathlines.model.mean_field import TransportedMeasure, von_mises_distribution, von_mises_nodes
+from pathlines.model.homogenized.circle_measure import CircleMeasure
+from pathlines.model.homogenized.transported_measure import TransportedMeasure, von_mises_distribution, von_mises_nodes
 
 MODES = 3
 COMPARED = 4

@@ -17,7 +17,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain, flow
 from pathlines.model import RandomTransformer
-from pathlines.model.homogenized_drift import HomogenizedODE
+from pathlines.model.homogenized.drift import HomogenizedODE
 from pathlines.weights.mixture import fixed_heads
 
 _TURN = np.array([[0.0, -1.0], [1.0, 0.0]])

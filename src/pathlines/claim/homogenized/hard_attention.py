@@ -23,7 +23,7 @@ from pathlines.integrate.chain import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.collapse import collapse_time
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.analysis import crossing_time
 
 ERRORS = 5.0

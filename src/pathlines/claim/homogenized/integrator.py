@@ -33,7 +33,7 @@ from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import means
 from pathlines.limit.homogenized.scheme_tree import METHODS, scheme_expectation
-from pathlines.model.homogenized_sde import HomogenizedSDE
+from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import MixtureHeads
 from pathlines.weights.heads import Heads
 

@@ -28,7 +28,7 @@ from pathlines.limit.homogenized.slow_overlap import (
     expected_overlap_power,
     kappa_of,
 )
-from pathlines.model.low_temperature_pair import LogisticPair, LowTemperaturePair
+from pathlines.model.homogenized.low_temperature_pair import LogisticPair, LowTemperaturePair
 
 ERRORS = 5.0
 ROWS = 24

@@ -25,7 +25,7 @@ from pathlines.integrate.coupling import coupled_chains
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
 from pathlines.limit.homogenized.matrix_noise import CoupledEnds, MatrixNoise
 from pathlines.model import RandomTransformer
-from pathlines.model.homogenized_sde import HomogenizedSDE
+from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 
 OBSERVED = ("mean overlap", "⟨x₁,e₁⟩", "⟨x₁,e₁⟩²")

@@ -13,15 +13,15 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error, student
 from pathlines.claim.homogenized.rates import log_slope, several
 from pathlines.claim.tolerance import absolute, at_most, standard_errors
-from pathlines.domain.quadrature import Markers
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains, synchronous_coupling
 from pathlines.limit.homogenized import mean_field as theory
 from pathlines.limit.homogenized.chaos import response
-from pathlines.model.mean_field import TransportedMeasure, VonMisesTokens, von_mises_nodes
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
+from pathlines.model.homogenized.transported_measure import TransportedMeasure, VonMisesTokens, von_mises_nodes
+from pathlines.numerics.quadrature import Markers
 from pathlines.observable.distances import circle_distance
 
 NONLINEAR = 0.2

@@ -28,8 +28,8 @@ from pathlines.limit.homogenized.perceptron_collapse import (
     typical_separation_rate,
 )
 from pathlines.model.base import Model
-from pathlines.model.random_perceptron import RandomPerceptron
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_perceptron import RandomPerceptron
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 ROWS = 10

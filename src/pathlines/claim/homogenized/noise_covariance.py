@@ -23,7 +23,7 @@ from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.limit.homogenized.noise_covariance import NoiseCovariance, noise_covariance
-from pathlines.model.homogenized_sde import HomogenizedSDE
+from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 from pathlines.weights.heads import Heads
 

@@ -15,8 +15,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains
-from pathlines.model.mean_field import TransportedMeasure, von_mises_nodes
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
+from pathlines.model.homogenized.transported_measure import TransportedMeasure, von_mises_nodes
 
 ROUNDING, UNRESOLVED = 1e-13, 0.1
 """Typical distances below which digits are lost, and above which the nodes do not stand for the law at all."""

@@ -16,11 +16,11 @@ from pathlines.foundation.papers import HOMOGENIZED, PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.chain import chain
-from pathlines.limit.equiangular import overlap_at
+from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
 from pathlines.limit.homogenized.regimes import LABELS, asymptotic_regime
 from pathlines.model import SelfAttention
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.analysis import mean_and_error
 
 STEADY = 1e-6

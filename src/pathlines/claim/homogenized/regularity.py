@@ -21,7 +21,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.simplex import simplex_table
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 
 @eqx.filter_jit

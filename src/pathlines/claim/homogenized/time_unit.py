@@ -14,7 +14,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.integrate.chain import chain
-from pathlines.model.random_transformer import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 
 class TimeUnit(Setting):

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import attention_model, circle_tokens
+from pathlines.claim.metastability.slow_phase import attention_model, circle_tokens
 from pathlines.claim.tolerance import absolute, at_least, at_most
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY

@@ -21,7 +21,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.linear_phase import mean_maxima
 from pathlines.limit.metastability.quiet_starts import maxima_of_starts
 from pathlines.model.base import Snapshot
-from pathlines.model.circle import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.patterns import potential_modes
 
 

@@ -17,7 +17,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.foundation.setting import Setting
 from pathlines.limit.metastability.growth import law_of_dominant_degree, threshold
-from pathlines.model.zonal_start import zonal_polynomials
+from pathlines.model.metastability.zonal_start import zonal_polynomials
 
 
 @partial(jax.jit, static_argnums=(2, 3))

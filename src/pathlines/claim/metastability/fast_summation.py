@@ -17,7 +17,7 @@ from jaxtyping import Array
 from scipy import special
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import attention_model
+from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import absolute, at_most
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

@@ -16,7 +16,7 @@ from scipy import special
 
 from pathlines.attention import Softmax
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import attention_model
+from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import at_most, exactly, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

@@ -12,7 +12,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates
 from pathlines.limit.metastability.linear_phase import first_times, mean_first_time
-from pathlines.model.circle import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.patterns import formation_time, fourier_moments
 
 RECORDS = 33

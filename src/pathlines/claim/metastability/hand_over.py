@@ -14,7 +14,7 @@ from scipy import interpolate
 from scipy.integrate import solve_ivp
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import attention_model
+from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

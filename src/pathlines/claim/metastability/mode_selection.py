@@ -16,7 +16,7 @@ from pathlines.foundation.setting import means
 from pathlines.limit.metastability.growth import dominant_degree, selection_probabilities
 from pathlines.limit.metastability.linear_phase import maxima_shares
 from pathlines.limit.metastability.quiet_starts import maxima_of_starts
-from pathlines.model.circle import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 
 
 def _shares(found: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:

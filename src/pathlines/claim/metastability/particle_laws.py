@@ -12,7 +12,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import angles_from, attention_model, circle_tokens
+from pathlines.claim.metastability.slow_phase import angles_from, attention_model, circle_tokens
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

@@ -14,9 +14,9 @@ from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.limit.metastability.growth import growth_rates
-from pathlines.model.circle_density import CircleDensity
-from pathlines.model.zonal import ZonalMeasure
-from pathlines.model.zonal_start import zonal_start
+from pathlines.model.metastability.circle_density import CircleDensity
+from pathlines.model.metastability.zonal import ZonalMeasure
+from pathlines.model.metastability.zonal_start import zonal_start
 from pathlines.observable.patterns import fourier_moments, zonal_moments
 
 KINDS = ("sa", "usa")

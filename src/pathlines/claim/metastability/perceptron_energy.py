@@ -24,7 +24,7 @@ from pathlines.limit.metastability.perceptron_potential import (
     perceptron_potential,
 )
 from pathlines.model import Perceptron, SelfAttention, Snapshot
-from pathlines.model.perceptron_landscape import PRIMITIVES, neurons_in_plane
+from pathlines.model.metastability.perceptron_landscape import PRIMITIVES, neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
 from pathlines.weights import Identity
 

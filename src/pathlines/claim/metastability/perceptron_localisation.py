@@ -19,7 +19,7 @@ from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST, linear_density
 from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
-from pathlines.model.perceptron_landscape import neurons_in_plane
+from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import heaviest_mass, landscape_energy
 
 # --- P5 and ER-13: the heaviest mass within 1/(2√β)

@@ -17,7 +17,7 @@ from pathlines.integrate import flow
 from pathlines.limit.metastability.perceptron_closed_forms import maximum
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
-from pathlines.model.perceptron_landscape import neurons_in_plane
+from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
 
 

@@ -23,7 +23,7 @@ from pathlines.limit.metastability.perceptron_closed_forms import half_rate, two
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import Minimiser, minimise
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
-from pathlines.model.perceptron_landscape import PerceptronLandscape
+from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape
 from pathlines.observable.perceptron_landscape import kkt_gap, landscape_energy
 
 

@@ -17,7 +17,7 @@ from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import splitting_rate
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
-from pathlines.model.perceptron_landscape import neurons_in_plane
+from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 
 FARTHEST = 2e-4
 """Of tokens from the neuron, in units of 1/√β: nonlinear terms are of relative size β·spread²."""

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.metastability.plain import angles_from, attention_model, circle_tokens, padded_polygon
+from pathlines.claim.metastability.slow_phase import angles_from, attention_model, circle_tokens, padded_polygon
 from pathlines.claim.tolerance import relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require

@@ -13,7 +13,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble
 from pathlines.integrate.run import Run
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates
-from pathlines.model.circle import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.patterns import potential_modes
 
 RTOL = 1e-5

@@ -15,7 +15,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.linear_phase import slaving_ratio
-from pathlines.model.circle_density import CircleDensity
+from pathlines.model.metastability.circle_density import CircleDensity
 from pathlines.observable.patterns import fourier_moments
 
 KINDS = ("usa", "sa")

@@ -11,8 +11,8 @@ from pathlines.draw.figures.gaussian.cloud_drawing import CLASS_COLOURS, ellipse
 from pathlines.draw.figures.gaussian.disc_of_starts import paths
 from pathlines.draw.style import GRID, MUTED, new_figure
 from pathlines.foundation.papers import UNIFIED
-from pathlines.integrate.fate import fates
-from pathlines.model.gaussian_examples import EXAMPLES
+from pathlines.integrate.gaussian_fate import fates
+from pathlines.model.gaussian.examples import EXAMPLES
 
 
 def _between(course: np.ndarray, frames: int) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.limit.gaussian.matrices import covariance, root, square
-from pathlines.limit.runge_kutta import rk4_step
+from pathlines.numerics.runge_kutta import rk4_step
 
 SOURCES = (UNIFIED,)
 TAME = 1 / np.sqrt(6)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.integrate import LSODA, solve_ivp
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.arguments import one_of
 from pathlines.limit.gaussian.matrices import covariance, factor, root, square
 
 SOURCES = (UNIFIED,)

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import wrightomega
 
 from pathlines.foundation.errors import finite_array, finite_number
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.arguments import one_of
 from pathlines.limit.gaussian.matrices import covariance
 from pathlines.limit.gaussian.sinkhorn import scalar_sinkhorn
 

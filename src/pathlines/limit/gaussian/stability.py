@@ -15,8 +15,8 @@ import numpy as np
 from scipy.integrate import quad
 
 from pathlines.foundation.errors import finite_number
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.arguments import one_of
 from pathlines.limit.gaussian.moments import Head
 
 SOURCES = (UNIFIED,)

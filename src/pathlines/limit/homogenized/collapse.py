@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.numbers import flat_list, one_of, whole_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import flat_list, one_of, whole_array
 from pathlines.limit.homogenized.overlap_curve import NORMS, progress, simplex_layer, slowness
 from pathlines.limit.homogenized.participation import check_dimension, check_logit_scale, check_overlap, check_width
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table, tabulate

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pathlines.foundation.errors import a_function, finite_array, finite_number, of_kind, positive_integer, require
-from pathlines.limit.arguments import flat_list
+from pathlines.foundation.numbers import flat_list
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE, flowed, unit
 
 BLOCK = 2048

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
-from pathlines.limit.arguments import one_of
-from pathlines.limit.runge_kutta import rk4_step
+from pathlines.foundation.numbers import one_of
+from pathlines.numerics.runge_kutta import rk4_step
 
 CORRECTORS = ("none", "paper", "noiseless", "full")
 """b; b - (η/2)∇_b b; the same with -η⟨x, b_ρ⟩b; and with the last term of D, the only one of order α."""

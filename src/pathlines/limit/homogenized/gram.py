@@ -36,8 +36,8 @@ from pathlines.foundation.errors import (
     positive_integer,
     require,
 )
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.participation import check_dimension
 
 SOURCES = (HOMOGENIZED,)

@@ -8,7 +8,7 @@ Homogenized Transformers, arXiv:2604.01978. What the law neglects (derived):
 so temperature enters through b² = dσ_A⁴β² (the printed bound has d²σ_A⁴β²) and only as far as tokens differ in their
 overlap with the mean: not at all on the simplex, where the law survives to b ≈ 1-2. While m ≪ 1 a run fluctuates by
 std log m ≈ 2√(τ/d). On the simplex with b = 0 the law is exact, and exactly half as fast as identity weights at β = 0
-(A mathematical perspective on Transformers, arXiv:2312.10794; ``limit.equiangular``): γ_random(2t) = γ_identity(t).
+(A mathematical perspective on Transformers, arXiv:2312.10794, ``equiangular``): γ_random(2t) = γ_identity(t).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED, PERSPECTIVE
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.attended import small_b_attention, uniform_attention
 from pathlines.limit.homogenized.gram import check_gram, overlap_drift
 from pathlines.limit.homogenized.parameters import logit_scale_of

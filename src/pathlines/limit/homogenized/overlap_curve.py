@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import one_of, real_array
 from pathlines.limit.homogenized.gram import mean_overlap
 from pathlines.limit.homogenized.participation import check_dimension, check_overlap
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table

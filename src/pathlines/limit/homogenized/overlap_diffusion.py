@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import finite_number
-from pathlines.limit.arguments import real_array
+from pathlines.foundation.numbers import real_array
 from pathlines.limit.homogenized.backward_equation import (
     SIGMAS,
     Function,

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
-from pathlines.limit.arguments import one_of, real_array
 from pathlines.limit.homogenized.perceptron_kernel import Activation, ends, perceptron_kernel
 from pathlines.limit.homogenized.wishart import chi_square_rule
 

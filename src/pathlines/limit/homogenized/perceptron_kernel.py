@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import UnknownNameError, finite_number, require
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION
-from pathlines.limit.arguments import real_array
 
 SOURCES = (HOMOGENIZED, SYNCHRONIZATION)
 Function = Callable[[np.ndarray], np.ndarray]

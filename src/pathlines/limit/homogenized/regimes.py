@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import finite_number, require
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import real_array
 
 SOURCES = (HOMOGENIZED,)
 LABELS = ("static", "ode1", "ode2", "sde", "failure")

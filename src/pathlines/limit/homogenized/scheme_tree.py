@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
-from pathlines.limit.arguments import one_of
+from pathlines.foundation.numbers import one_of
 from pathlines.limit.homogenized.cubature import BLOCK, Function, check_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE, HeadFields, flowed, tangent, unit
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathlines.foundation.errors import PathlinesError, positive_integer
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.participation import check_logit_scale, check_width, participations
 
 SOURCES = (HOMOGENIZED,)

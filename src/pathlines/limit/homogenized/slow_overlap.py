@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
 
 SOURCES = (HOMOGENIZED,)

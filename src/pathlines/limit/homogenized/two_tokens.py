@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.backward_equation import Function
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
 from pathlines.limit.homogenized.wishart import chi_square_rule

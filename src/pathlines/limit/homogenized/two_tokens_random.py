@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING
-from pathlines.limit.arguments import real_array
 from pathlines.limit.homogenized.overlap_diffusion import OverlapDiffusion
 from pathlines.limit.homogenized.two_tokens import complements, two_token_diffusion
 

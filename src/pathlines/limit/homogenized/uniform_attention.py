@@ -13,7 +13,7 @@ from scipy.special import gammaln, kve
 
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.energy_range import initial_alignment
+from pathlines.limit.clustering.energy_range import initial_alignment
 
 SOURCES = (HOMOGENIZED,)
 

@@ -21,8 +21,8 @@ from scipy.cluster import hierarchy
 from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import METASTABILITY
-from pathlines.limit.arguments import one_of, real_array
 
 SOURCES = (METASTABILITY,)
 LARGEST = 1 / 16

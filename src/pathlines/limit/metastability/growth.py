@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from scipy import integrate, optimize, special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.limit.arguments import one_of
 
 SOURCES = (METASTABLE_EMERGENCE,)
 KINDS = ("sa", "usa")

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from scipy import integrate, special
 
 from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import KDE_MODES
-from pathlines.limit.arguments import real_array
 
 SOURCES = (KDE_MODES,)
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import integrate, special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.limit.arguments import real_array
 from pathlines.limit.metastability.growth import bessel_ratios, dominant_degree, growth_rates, quiet_start
 
 SOURCES = (METASTABLE_EMERGENCE,)

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import integrate
 
 from pathlines.foundation.errors import finite_array, finite_number, require
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import METASTABILITY
-from pathlines.limit.arguments import one_of
-from pathlines.limit.exponential_integral import scaled_e1, scaled_ei
+from pathlines.numerics.exponential_integral import scaled_e1, scaled_ei
 
 SOURCES = (METASTABILITY,)
 KINDS = ("sa", "usa")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathlines.foundation.errors import finite_number, of_kind, require
-from pathlines.limit.arguments import one_of
+from pathlines.foundation.numbers import one_of
 from pathlines.limit.metastability.perceptron_potential import SOURCES as SOURCES
 from pathlines.limit.metastability.perceptron_potential import Potential
 

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.limit.arguments import one_of, real_array
-from pathlines.limit.runge_kutta import rk4_step
+from pathlines.numerics.runge_kutta import rk4_step
 
 SOURCES = (METASTABLE_EMERGENCE,)
 STEPS = {"sa": 0.5, "usa": 1.0}

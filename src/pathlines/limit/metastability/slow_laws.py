@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import finite_number, require
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import METASTABILITY, METASTABLE_EMERGENCE
-from pathlines.limit.arguments import one_of, real_array
-from pathlines.limit.clusters import polygon_growth_rates
+from pathlines.limit.clustering.clusters import polygon_growth_rates
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates
 from pathlines.limit.metastability.merging import log_merging_time
 

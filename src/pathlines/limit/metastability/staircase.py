@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from scipy import integrate
 
 from pathlines.foundation.errors import finite_number, require
+from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import METASTABILITY
-from pathlines.limit.arguments import one_of, real_array
 from pathlines.limit.metastability.merging import log_merging_time
 
 SOURCES = (METASTABILITY,)

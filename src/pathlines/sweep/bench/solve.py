@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from pathlines.integrate import flow
-from pathlines.integrate.lanes import one_run, shared_settings
+from pathlines.integrate.batched import one_run, shared_settings
 from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 from pathlines.sweep.bench.case import Case, Contender, add

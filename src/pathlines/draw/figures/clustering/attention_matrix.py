@@ -17,7 +17,7 @@ from pathlines.draw.style import COLOURS, HEAT, THEORY, new_figure
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.euclidean import classify_value
+from pathlines.limit.clustering.euclidean import classify_value
 from pathlines.model import RescaledAttention
 from pathlines.observable.attention import attention, attention_rank
 

@@ -17,7 +17,7 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure, theory_line
 from pathlines.foundation.papers import SPECTRAL_SELECTION
-from pathlines.limit.symmetric import polarisation_factor, pure_state_growth
+from pathlines.limit.clustering.symmetric import polarisation_factor, pure_state_growth
 from pathlines.model import SelfAttention
 from pathlines.weights import Fixed
 

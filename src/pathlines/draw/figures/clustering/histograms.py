@@ -17,7 +17,7 @@ from pathlines.draw.layout import legend_below
 from pathlines.draw.style import HEAT, INK, THEORY, new_figure
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.integrate.side_by_side import side_by_side
-from pathlines.limit.equiangular import overlap_at
+from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import pair_histogram
 

@@ -14,9 +14,9 @@ from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure, theory_line
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.integrate import layers
-from pathlines.limit.equiangular import phase_curve
-from pathlines.limit.layers import layers_to_deficit
-from pathlines.limit.reduction import attention_numbers
+from pathlines.limit.clustering.equiangular import phase_curve
+from pathlines.limit.clustering.layers import layers_to_deficit
+from pathlines.limit.clustering.reduction import attention_numbers
 from pathlines.model import SelfAttention
 from pathlines.observable.analysis import crossing_time
 from pathlines.observable.pairs import u_mean

@@ -16,7 +16,7 @@ from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
 from pathlines.foundation.papers import LONG_CONTEXT
 from pathlines.kernels import attend
-from pathlines.limit.long_context import critical_gamma, output_overlap, output_overlap_limit
+from pathlines.limit.clustering.long_context import critical_gamma, output_overlap, output_overlap_limit
 
 
 def layer_overlap(n: int, gamma: float, rho: float) -> float:

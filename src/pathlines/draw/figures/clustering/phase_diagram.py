@@ -13,7 +13,7 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
 from pathlines.foundation.papers import PERSPECTIVE
-from pathlines.limit.equiangular import phase_curve
+from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.sweep.phase import phase_diagram
 
 

@@ -13,8 +13,8 @@ from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
-from pathlines.model.gaussian_closure import sigma_points
-from pathlines.model.gaussian_examples import EXAMPLES
+from pathlines.model.gaussian.closure import sigma_points
+from pathlines.model.gaussian.examples import EXAMPLES
 
 _NAMES = {"softmax": "softmax", "l2": "l2", "sinkhorn": "Sinkhorn (ε = 1)"}
 

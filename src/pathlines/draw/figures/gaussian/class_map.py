@@ -14,9 +14,9 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, INK, MUTED, THEORY, new_figure
 from pathlines.foundation.papers import UNIFIED
-from pathlines.integrate.fate import CLASSES, fates
+from pathlines.integrate.gaussian_fate import CLASSES, fates
 from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, scalar_critical_time
-from pathlines.model.gaussian_closure import SoftmaxGaussian
+from pathlines.model.gaussian.closure import SoftmaxGaussian
 
 
 @picture(

@@ -14,12 +14,12 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import HEAT, new_figure
 from pathlines.foundation.papers import UNIFIED
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.gaussian.softmax import identity_value_blow_up
-from pathlines.model.gaussian_closure import GaussianClosure, sigma_points
-from pathlines.model.gaussian_examples import EXAMPLES, disc_of_covariances
-from pathlines.model.gaussian_scaled import ScaledClosure
+from pathlines.model.gaussian.closure import GaussianClosure, sigma_points
+from pathlines.model.gaussian.examples import EXAMPLES, disc_of_covariances
+from pathlines.model.gaussian.scaled import ScaledClosure
 
 
 def paths(model: GaussianClosure, starts: np.ndarray, until: float) -> np.ndarray:

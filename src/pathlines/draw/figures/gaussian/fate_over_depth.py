@@ -12,12 +12,12 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, HEAT, MUTED, THEORY, new_figure
 from pathlines.foundation.papers import UNIFIED
 from pathlines.integrate import flow
-from pathlines.integrate.fate import Fate, fates
+from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.context import CRITICAL
 from pathlines.limit.gaussian.matrices import factor
-from pathlines.model.gaussian_closure import GaussianClosure, closure, sigma_points
-from pathlines.model.gaussian_examples import EXAMPLES
+from pathlines.model.gaussian.closure import GaussianClosure, closure, sigma_points
+from pathlines.model.gaussian.examples import EXAMPLES
 
 _BLOW_UP = EXAMPLES["blow-up"]
 

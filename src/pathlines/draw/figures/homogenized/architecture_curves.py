@@ -19,7 +19,7 @@ from pathlines.limit.homogenized.overlap_curve import simplex_layer
 from pathlines.limit.homogenized.perceptron_collapse import resting_overlap
 from pathlines.limit.homogenized.perceptron_kernel import ends, perceptron_kernel
 from pathlines.limit.homogenized.simplex import simplex_table
-from pathlines.model.random_encoder import RandomEncoder
+from pathlines.model.architecture.random_encoder import RandomEncoder
 from pathlines.observable.pairs import mean_overlap
 
 INKS = {"post": COLOURS[0], "pre": COLOURS[2]}

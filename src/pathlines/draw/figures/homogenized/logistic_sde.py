@@ -16,7 +16,7 @@ from pathlines.draw.style import COLOURS, THEORY, new_figure
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.slow_overlap import brownian_expectation, expected_overlap_power
-from pathlines.model.low_temperature_pair import LogisticPair, LowTemperaturePair
+from pathlines.model.homogenized.low_temperature_pair import LogisticPair, LowTemperaturePair
 
 INKS = {1.0: COLOURS[1], 2.0: COLOURS[0]}
 NAMES = {1.0: "κ = 1 (printed)", 2.0: "κ = 2 (corrected)"}

@@ -15,7 +15,7 @@ from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import HEAT, MUTED, THEORY, new_figure
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.equiangular import overlap_at
+from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
 
 CONVENTIONS = ("scaled", "unit")

@@ -19,8 +19,8 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import flow
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.model import RandomTransformer
-from pathlines.model.homogenized_drift import HomogenizedODE
-from pathlines.model.homogenized_sde import HomogenizedSDE
+from pathlines.model.homogenized.drift import HomogenizedODE
+from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 
 DRIFTS = {

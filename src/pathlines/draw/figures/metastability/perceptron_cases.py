@@ -21,7 +21,7 @@ from pathlines.limit.metastability.perceptron_closed_forms import greatest, maxi
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import minimise
 from pathlines.limit.metastability.perceptron_potential import Potential, on_circle, perceptron_potential
-from pathlines.model.perceptron_landscape import neurons_in_plane
+from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
 
 HILLS = LinearSegmentedColormap.from_list("hills", ["#5aa9cf", "#c5dfec", "#fbfbfb", "#f3d9b1", "#dfa24a"])

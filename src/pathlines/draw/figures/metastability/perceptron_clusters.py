@@ -21,7 +21,7 @@ from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST
 from pathlines.limit.metastability.perceptron_landscape import landscape
 from pathlines.limit.metastability.perceptron_minimiser import minimise
 from pathlines.limit.metastability.perceptron_potential import perceptron_potential
-from pathlines.model.perceptron_landscape import PerceptronLandscape
+from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape
 from pathlines.observable.clusters import linked
 
 CASES = (("usa", "ascent"), ("sa", "ascent"), ("usa", "descent"), ("sa", "descent"))

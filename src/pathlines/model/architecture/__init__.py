@@ -1,0 +1,1 @@
+"""Random transformers of real architectures."""

@@ -1,0 +1,1 @@
+"""Closures of attention on Gaussian clouds."""

@@ -1,0 +1,1 @@
+"""Random transformers and their homogenized limits."""

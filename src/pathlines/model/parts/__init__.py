@@ -1,0 +1,1 @@
+"""Mechanisms that models share: masks, sums, energies, split steps, the perceptron."""

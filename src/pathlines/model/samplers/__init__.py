@@ -1,4 +1,0 @@
-"""Ways to draw one random layer that have the same law and different costs."""
-
-from pathlines.model.samplers.choice import SAMPLERS as SAMPLERS
-from pathlines.model.samplers.choice import choose_sampler as choose_sampler

@@ -1,0 +1,1 @@
+"""General numerics: quadrature, factorisations, special functions, draws."""
