@@ -6,7 +6,7 @@ import jax
 import msgspec
 import numpy as np
 
-from pathlines.claim import Evidence, absolute, at_most, evaluate, exactly
+from pathlines.claim import Evidence, absolute, at_least, at_most, evaluate, exactly
 from pathlines.claim.base import Claim
 from pathlines.claim.mistakes import objections, scaled
 from pathlines.domain import Sphere
@@ -79,4 +79,18 @@ def test_a_zero_notices_a_wrong_drift():
 
 def test_counts_of_zero_are_zeros():
     found = claim_of(lambda s: Evidence({"q": 0}), lambda s: Evidence({"q": 0}), {"q": exactly("r")}, {"n": 1})
+    assert found == {"q": ""}
+
+
+def test_a_bound_notices_a_simulation_at_another_setting():
+    found = claim_of(
+        lambda s: Evidence({"q": s.until}), lambda s: Evidence({"q": 0.95}), {"q": at_least("r")}, {"until": 1.0}
+    )
+    assert found == {"q": "until of the simulation × 0.9"}
+
+
+def test_a_mistake_that_cannot_be_computed_refutes_nothing():
+    found = claim_of(
+        lambda s: Evidence({"q": [0.5][int(s.a > 1)]}), lambda s: Evidence({"q": 1.0}), {"q": at_most("r")}, {"a": 1.0}
+    )
     assert found == {"q": ""}

@@ -1,0 +1,142 @@
+"""Finite prompts in linear theory: the influence of a token is a sum over paths of attention.
+
+For a strictly lower triangular row-stochastic mask P (row 1 zero) and rate a, dropping third cumulants (derived from
+Kinetic theory for Transformers and the lost-in-the-middle phenomenon, arXiv:2605.09213),
+
+    N E cos n(θ_j(t) - θ_i(0)) ≈ N [e^{xP}]_ji,   x = a_n t;   L Euler layers: N [(I + xP/L)^L]_ji:
+
+k hops of attention count with the product of their positional weights times x^k/k! (or C(L,k)(x/L)^k). Two other
+theories of position bias are the same sum with other weights of a hop: depth as powers of the mask (Lost in the middle
+at birth, arXiv:2603.10123) and residual-aware rollout (A structural theory of position bias, arXiv:2602.16837), both
+N[(αI + (1-α)P)^L]. All terms are positive, so sums are accurate to rounding. O(N²) per hop, O(N) for ALiBi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import signal, special
+
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+
+Row = Callable[[np.ndarray], np.ndarray]
+LARGEST = 100.0
+"""x beyond it: linear theory is meaningless long before (corrections are e^{2x}/N)."""
+
+
+def alibi_matrix(n: int, slope: float) -> np.ndarray:
+    """P of the ALiBi mask: p_jk = e^{-λ(j-k)/N}/Z_j for k < j. Dense, N × N."""
+    n, slope = positive_integer("n", n, 2), finite_number("slope", slope)
+    apart = np.subtract.outer(np.arange(n), np.arange(n)) / n
+    weights = np.where(apart > 0, np.exp(-slope * apart), 0.0)
+    return weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+def checked_mask(mask: Any, *, strict: bool = False) -> np.ndarray:
+    """A lower triangular matrix whose rows sum to one (the first may be empty); errors name the row."""
+    matrix = finite_array("mask", mask, ("n", "n")).astype(float)
+    require(len(matrix) >= 2, "mask", "have at least 2 rows", len(matrix))
+    for above, what in (
+        (np.triu(matrix, 0 if strict else 1), "lower triangular"),
+        (np.minimum(matrix, 0), "nonnegative"),
+    ):
+        if np.any(above):
+            i, j = np.argwhere(above)[0]
+            raise ArgumentError(f"Argument `mask` must be {what}, but entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}.")
+    sums = matrix.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > 1e-9)
+    wrong = wrong[(wrong > 0) | (sums[wrong] != 0)]
+    if len(wrong):
+        raise ArgumentError(
+            f"Argument `mask` must have rows that sum to 1, but row {wrong[0] + 1} sums to {sums[wrong[0]]:g}."
+        )
+    return matrix
+
+
+def _times_mask(mask: Any) -> tuple[Row, int]:
+    """r -> r P, and N; ``mask`` is a matrix or the pair (N, λ) of an ALiBi mask, which takes O(N)."""
+    if isinstance(mask, tuple):
+        n, slope = positive_integer("n", mask[0], 2), finite_number("slope", mask[1])
+        decay = np.exp(-slope / n)
+        # Z_{j+1} = e^{-λ/N}(Z_j + 1), Z_1 = 0
+        norms = signal.lfilter([0.0, decay], [1.0, -decay], np.ones(n))
+        with np.errstate(divide="ignore"):
+            inverse = np.where(norms > 0, 1 / norms, 0.0)
+        # (rP)_k = Σ_{j>k} e^{-λ(j-k)/N} r_j/Z_j, a recursion from the end
+        return lambda r: signal.lfilter([0.0, decay], [1.0, -decay], (r * inverse)[::-1])[::-1], n
+    matrix = checked_mask(mask)
+    return lambda r: r @ matrix, len(matrix)
+
+
+def hop_rows(mask: Any, hops: int, row: Any = None) -> np.ndarray:
+    """r P^k for k = 0 … hops; ``row`` r is that of the last token by default. Shape (hops + 1, N)."""
+    times, n = _times_mask(mask)
+    r = np.zeros(n) if row is None else np.asarray(row, float)
+    if row is None:
+        r[-1] = 1.0
+    rows = [r]
+    for _ in range(positive_integer("hops", hops, 0)):
+        rows.append(times(rows[-1]))
+    return np.stack(rows)
+
+
+def hops_needed(x: float) -> int:
+    """Hops after which x^k/k! is below rounding."""
+    x = finite_number("x", x, 0.0, LARGEST)
+    return int(np.ceil(x + 12 * np.sqrt(x + 1) + 20))
+
+
+def hop_weights(x: float, hops: int, layers: int | None = None) -> np.ndarray:
+    """x^k/k!, or C(L,k)(x/L)^k for L Euler layers; k = 0 … hops."""
+    k = np.arange(hops + 1)
+    if layers is None:
+        return np.exp(k * np.log(x) - special.gammaln(k + 1)) if x > 0 else (k == 0).astype(float)
+    count = positive_integer("layers", layers)
+    return special.binom(count, k) * (x / count) ** k
+
+
+def path_influence(mask: Any, x: float, *, layers: int | None = None, row: Any = None) -> np.ndarray:
+    """N [e^{xP}]_{N·} (or that of L Euler layers): the influence of every token on the last; its own entry is N."""
+    hops = hops_needed(x) if layers is None else positive_integer("layers", layers)
+    rows = hop_rows(mask, hops, row)
+    return rows.shape[1] * (hop_weights(x, hops, layers) @ rows)
+
+
+def hop_contributions(mask: Any, x: float, hops: int) -> np.ndarray:
+    """N x^k/k! [P^k]_{N·} for k = 0 … hops: what paths of k hops add. Shape (hops + 1, N)."""
+    rows = hop_rows(mask, hops)
+    return rows.shape[1] * hop_weights(x, hops)[:, None] * rows
+
+
+def path_profile(
+    mask: Any, weights: np.ndarray, rates: np.ndarray, t: float, *, layers: int | None = None
+) -> np.ndarray:
+    """Σ_n w_n N[e^{a_n t P}]_{Ni}: the retrieval profile at finite N for any mask. One set of hops serves all modes."""
+    x = np.asarray(rates, float) * finite_number("t", t, 0.0)
+    hops = hops_needed(float(x.max())) if layers is None else positive_integer("layers", layers)
+    rows = hop_rows(mask, hops)
+    total = sum(w * hop_weights(float(v), hops, layers) for w, v in zip(weights, x, strict=True))
+    return np.asarray(rows.shape[1] * (total @ rows))
+
+
+def rollout(mask: Any, skip: float, layers: int) -> np.ndarray:
+    """N [(αI + (1-α)P)^L]_{N·} with α = ``skip``: attention rollout (α = 0: powers of the mask)."""
+    alpha = finite_number("skip", skip, 0.0, 1.0)
+    count = positive_integer("layers", layers)
+    k = np.arange(count + 1)
+    rows = hop_rows(mask, count)
+    return rows.shape[1] * (special.binom(count, k) * (1 - alpha) ** k * alpha ** (count - k) @ rows)
+
+
+def order_fluctuation(mask: Any, x: float) -> float:
+    """N E|N⁻¹ Σ_j e^{inθ_j(t)}|² ≈ |1ᵀe^{xP}|²/N; e^{2x} I_0(2x) as N → ∞ for λ = 0, e^{2x} without a mask."""
+    _, n = _times_mask(mask)
+    columns = path_influence(mask, x, row=np.ones(n)) / n
+    return float(columns @ columns / n)
+
+
+def causal_fluctuation(x: float) -> float:
+    """e^{2x} I_0(2x), the limit for λ = 0 (derived)."""
+    return float(np.exp(4 * x) * special.ive(0, 2 * x))
