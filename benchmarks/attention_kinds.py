@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import pathlines as pl
-from pathlines.attention import ATTENTIONS, Sinkhorn
+from pathlines.attention import ATTENTIONS, SinkhornAttention
 from pathlines.attention.sinkhorn import balance
 from pathlines.kernels.dense import attend, softmax_sums
 
@@ -32,7 +32,7 @@ def fields(n, d, dtype, seed=0):
     x = np.random.default_rng(seed).standard_normal((n, d)).astype(dtype) / d**0.25
     tokens, masses = jnp.asarray(x), jnp.full(n, 1 / n, dtype)
     call = eqx.filter_jit(lambda kind, y: attend(kind, y, y, y, masses)[0])
-    truncated = {"sinkhorn, 21 normalisations": Sinkhorn(iterations=21)}
+    truncated = {"sinkhorn, 21 normalisations": SinkhornAttention(iterations=21)}
     kinds = {**{name: ATTENTIONS[name]() for name in ATTENTIONS}, **truncated}
     found = {name: (lambda kind=kind: call(kind, tokens).block_until_ready()) for name, kind in kinds.items()}
     y = torch.from_numpy(x)[None, None]

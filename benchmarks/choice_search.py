@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pathlines as pl
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.kernels.choice import Sums, choose_summation
 from pathlines.kernels.portable import portable_attend
 
@@ -43,7 +43,7 @@ def one(rng):
     d, dtype = int(rng.choice([2, 3, 4])), str(rng.choice(["float32", "float64"]))
     n, beta = int(10 ** rng.uniform(1, 4.2)), float(10 ** rng.uniform(-1, 2.5))
     relative = 1e-5 if dtype == "float32" else 1e-9
-    choice = choose_summation(Sums(Softmax(), n, d, beta, dtype, relative=relative))
+    choice = choose_summation(Sums(SoftmaxAttention(), n, d, beta, dtype, relative=relative))
     x = rng.standard_normal((n, d))
     x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True), dtype)
     calls = {}
@@ -60,7 +60,7 @@ def one(rng):
     row["over best"] = seconds[chosen] / min(seconds.values())
     if n <= 5000:
         wide = x.astype("float64")
-        exact = portable_attend(Softmax(), beta * wide, wide, wide, jnp.full(n, 1 / n))[0]
+        exact = portable_attend(SoftmaxAttention(), beta * wide, wide, wide, jnp.full(n, 1 / n))[0]
         row["error"] = float(jnp.abs(calls[chosen]() - exact).max())
         row["allowed"] = max(relative, 50 * float(jnp.finfo(dtype).eps) * (1 + beta))
     return row

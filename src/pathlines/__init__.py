@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from pathlines.foundation.compiler import avoid_wrong_fusions
 
 if TYPE_CHECKING:
-    from pathlines.attention import L2 as L2
-    from pathlines.attention import Affine as Affine
-    from pathlines.attention import Hardmax as Hardmax
-    from pathlines.attention import Linear as Linear
-    from pathlines.attention import Sigmoid as Sigmoid
-    from pathlines.attention import Sinkhorn as Sinkhorn
-    from pathlines.attention import Softmax as Softmax
-    from pathlines.attention import Unnormalised as Unnormalised
+    from pathlines.attention import AffineAttention as AffineAttention
+    from pathlines.attention import HardmaxAttention as HardmaxAttention
+    from pathlines.attention import L2Attention as L2Attention
+    from pathlines.attention import LinearAttention as LinearAttention
+    from pathlines.attention import SigmoidAttention as SigmoidAttention
+    from pathlines.attention import SinkhornAttention as SinkhornAttention
+    from pathlines.attention import SoftmaxAttention as SoftmaxAttention
+    from pathlines.attention import UnnormalisedAttention as UnnormalisedAttention
     from pathlines.claim import CLAIMS as CLAIMS
     from pathlines.claim import evaluate as evaluate
     from pathlines.domain import Euclidean as Euclidean
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from pathlines.integrate import layers as layers
     from pathlines.integrate.coupling import coupled_chains as coupled_chains
     from pathlines.integrate.coupling import synchronous_coupling as synchronous_coupling
+    from pathlines.limit.gaussian.context import closure_horizon as closure_horizon
     from pathlines.limit.gaussian.context import critical_time as critical_time
     from pathlines.limit.gaussian.context import entropy_deficit as entropy_deficit
     from pathlines.limit.gaussian.context import error_prefactor as error_prefactor
-    from pathlines.limit.gaussian.context import trust as trust
     from pathlines.limit.homogenized.collapse import collapse_depth as collapse_depth
     from pathlines.limit.homogenized.collapse import collapse_map as collapse_map
     from pathlines.limit.homogenized.collapse import collapse_time as collapse_time
@@ -62,13 +62,13 @@ if TYPE_CHECKING:
     from pathlines.limit.homogenized.noise_covariance import noise_covariance as noise_covariance
     from pathlines.limit.homogenized.overlap_curve import layer_map_curve as layer_map_curve
     from pathlines.limit.homogenized.overlap_curve import overlap_curve as overlap_curve
-    from pathlines.limit.homogenized.parameters import Parameters as Parameters
+    from pathlines.limit.homogenized.parameters import HomogenizedParameters as HomogenizedParameters
     from pathlines.limit.homogenized.participation import participation as participation
     from pathlines.limit.homogenized.regimes import asymptotic_regime as asymptotic_regime
     from pathlines.limit.homogenized.regimes import regime as regime
     from pathlines.limit.homogenized.scheme_tree import scheme_expectation as scheme_expectation
     from pathlines.limit.homogenized.uniform_attention import uniform_attention as uniform_attention
-    from pathlines.limit.metastability.caps import certificate as certificate
+    from pathlines.limit.metastability.caps import cap_certificate as cap_certificate
     from pathlines.limit.metastability.forecast import forecast as forecast
     from pathlines.limit.metastability.growth import dominant_degree as dominant_degree
     from pathlines.limit.metastability.growth import formation_time as formation_time
@@ -76,8 +76,8 @@ if TYPE_CHECKING:
     from pathlines.limit.metastability.growth import selection_probabilities as selection_probabilities
     from pathlines.limit.metastability.kde_modes import two_sample_modes as two_sample_modes
     from pathlines.limit.metastability.merging import log_merging_time as log_merging_time
-    from pathlines.limit.metastability.perceptron_landscape import landscape as landscape
-    from pathlines.limit.metastability.perceptron_minimiser import minimise as minimise
+    from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape as perceptron_landscape
+    from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser as perceptron_minimiser
     from pathlines.limit.metastability.perceptron_potential import perceptron_potential as perceptron_potential
     from pathlines.limit.metastability.slow_laws import polygon_rates as polygon_rates
     from pathlines.model import MODELS as MODELS
@@ -105,12 +105,12 @@ if TYPE_CHECKING:
     from pathlines.model import SoftmaxGaussian as SoftmaxGaussian
     from pathlines.model import TransportedMeasure as TransportedMeasure
     from pathlines.model import ZonalMeasure as ZonalMeasure
-    from pathlines.model.gaussian.closure import closure as closure
+    from pathlines.model.gaussian.closure import gaussian_closure as gaussian_closure
     from pathlines.model.gaussian.closure import sigma_points as sigma_points
     from pathlines.model.gaussian.moments import SigmoidGaussian as SigmoidGaussian
     from pathlines.model.gaussian.moments import UnnormalisedGaussian as UnnormalisedGaussian
     from pathlines.model.metastability.zonal_start import zonal_start as zonal_start
-    from pathlines.numerics.quadrature import Markers as Markers
+    from pathlines.numerics.quadrature import WeightedNodes as WeightedNodes
     from pathlines.numerics.quadrature import gauss_hermite as gauss_hermite
     from pathlines.numerics.quadrature import gauss_legendre as gauss_legendre
     from pathlines.numerics.quadrature import trapezoid as trapezoid
@@ -129,22 +129,31 @@ if TYPE_CHECKING:
     from pathlines.store import open_run as open_run
     from pathlines.store import save_run as save_run
     from pathlines.sweep import phase_diagram as phase_diagram
-    from pathlines.weights import Fixed as Fixed
+    from pathlines.weights import FixedWeights as FixedWeights
     from pathlines.weights import GaussianHeads as GaussianHeads
-    from pathlines.weights import Identity as Identity
+    from pathlines.weights import IdentityWeights as IdentityWeights
     from pathlines.weights import MixtureHeads as MixtureHeads
-    from pathlines.weights import Piecewise as Piecewise
+    from pathlines.weights import PiecewiseWeights as PiecewiseWeights
 
 __version__ = _version("pathlines")
 
 avoid_wrong_fusions()
 
 _ROOMS = {
-    "attention": ("L2", "Affine", "Hardmax", "Linear", "Sigmoid", "Sinkhorn", "Softmax", "Unnormalised"),
+    "attention": (
+        "L2Attention",
+        "AffineAttention",
+        "HardmaxAttention",
+        "LinearAttention",
+        "SigmoidAttention",
+        "SinkhornAttention",
+        "SoftmaxAttention",
+        "UnnormalisedAttention",
+    ),
     "claim": ("CLAIMS", "evaluate"),
     "domain": ("Euclidean", "Sphere"),
     "domain.circle_law": ("density_moments", "quiet_start"),
-    "numerics.quadrature": ("Markers", "gauss_hermite", "gauss_legendre", "trapezoid"),
+    "numerics.quadrature": ("WeightedNodes", "gauss_hermite", "gauss_legendre", "trapezoid"),
     "draw": ("ANIMATIONS", "FIGURES", "plot"),
     "foundation.papers": ("PAPERS",),
     "foundation.precision": ("enable_float64",),
@@ -161,7 +170,7 @@ _ROOMS = {
         "layers",
     ),
     "integrate.coupling": ("coupled_chains", "synchronous_coupling"),
-    "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "trust"),
+    "limit.gaussian.context": ("critical_time", "entropy_deficit", "error_prefactor", "closure_horizon"),
     "limit.homogenized.collapse": ("collapse_depth", "collapse_map", "collapse_time", "sensitivities"),
     "limit.homogenized.cubature": ("sde_expectation",),
     "limit.homogenized.finite_law": ("FiniteLawSDE",),
@@ -171,18 +180,18 @@ _ROOMS = {
     "limit.homogenized.low_temperature": ("pair_kernel",),
     "limit.homogenized.noise_covariance": ("noise_covariance",),
     "limit.homogenized.overlap_curve": ("layer_map_curve", "overlap_curve"),
-    "limit.homogenized.parameters": ("Parameters",),
+    "limit.homogenized.parameters": ("HomogenizedParameters",),
     "limit.homogenized.participation": ("participation",),
     "limit.homogenized.regimes": ("asymptotic_regime", "regime"),
     "limit.homogenized.scheme_tree": ("scheme_expectation",),
     "limit.homogenized.uniform_attention": ("uniform_attention",),
-    "limit.metastability.caps": ("certificate",),
+    "limit.metastability.caps": ("cap_certificate",),
     "limit.metastability.forecast": ("forecast",),
     "limit.metastability.growth": ("dominant_degree", "formation_time", "growth_rates", "selection_probabilities"),
     "limit.metastability.kde_modes": ("two_sample_modes",),
     "limit.metastability.merging": ("log_merging_time",),
-    "limit.metastability.perceptron_landscape": ("landscape",),
-    "limit.metastability.perceptron_minimiser": ("minimise",),
+    "limit.metastability.perceptron_landscape": ("perceptron_landscape",),
+    "limit.metastability.perceptron_minimiser": ("perceptron_minimiser",),
     "limit.metastability.perceptron_potential": ("perceptron_potential",),
     "limit.metastability.slow_laws": ("polygon_rates",),
     "model": (
@@ -212,7 +221,7 @@ _ROOMS = {
         "TransportedMeasure",
         "ZonalMeasure",
     ),
-    "model.gaussian.closure": ("closure", "sigma_points"),
+    "model.gaussian.closure": ("gaussian_closure", "sigma_points"),
     "model.gaussian.moments": ("SigmoidGaussian", "UnnormalisedGaussian"),
     "model.metastability.zonal_start": ("zonal_start",),
     "observable": ("OBSERVABLES",),
@@ -229,7 +238,7 @@ _ROOMS = {
     "observable.kde_modes": ("count_modes", "mode_positions", "normal_modes"),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),
-    "weights": ("Fixed", "GaussianHeads", "Identity", "MixtureHeads", "Piecewise"),
+    "weights": ("FixedWeights", "GaussianHeads", "IdentityWeights", "MixtureHeads", "PiecewiseWeights"),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -5,12 +5,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Affine, Linear, Sigmoid, Sinkhorn, Softmax, Unnormalised
+from pathlines.attention import (
+    AffineAttention,
+    LinearAttention,
+    SigmoidAttention,
+    SinkhornAttention,
+    SoftmaxAttention,
+    UnnormalisedAttention,
+)
 from pathlines.attention.sinkhorn import balance, log_sums
 from pathlines.kernels import attention_weights
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(4)
 N, D = 6, 2
@@ -21,7 +28,9 @@ ZERO = jnp.zeros(())
 
 
 def made(kind, value, query, key=None):
-    return SelfAttention(1.0, attention=kind, weights=Fixed(value, query, key), multiplicities=W, space="euclidean")
+    return SelfAttention(
+        1.0, attention=kind, weights=FixedWeights(value, query, key), multiplicities=W, space="euclidean"
+    )
 
 
 @pytest.mark.parametrize("kind", ["softmax", "l2", "sigmoid"])
@@ -47,10 +56,10 @@ S = Q + Q.T
 EPS = 0.8
 # Pair energies whose gradient is the field for V = A symmetric.
 PAIRS = {
-    "unnormalised": (Unnormalised(), lambda s: jnp.exp(s) / 2),
-    "sigmoid": (Sigmoid(0.3), lambda s: jax.nn.softplus(s + 0.3) / 2),
-    "linear": (Linear(), lambda s: s**2 / 4),
-    "affine": (Affine(), lambda s: s / 2 + s**2 / 4),
+    "unnormalised": (UnnormalisedAttention(), lambda s: jnp.exp(s) / 2),
+    "sigmoid": (SigmoidAttention(0.3), lambda s: jax.nn.softplus(s + 0.3) / 2),
+    "linear": (LinearAttention(), lambda s: s**2 / 4),
+    "affine": (AffineAttention(), lambda s: s / 2 + s**2 / 4),
 }
 
 
@@ -69,7 +78,7 @@ def test_gradient_flows(name):
 
 def test_softmax_climbs_with_mobility():
     """E = ½∬e^s: dE/dt = ∫Z|Γ|²dμ."""
-    velocity = made(Softmax(), S, S).drift(jnp.asarray(X), ZERO)
+    velocity = made(SoftmaxAttention(), S, S).drift(jnp.asarray(X), ZERO)
     found = rate(lambda x: W @ jnp.exp(x @ S @ x.T) @ W / 2, velocity)
     partition = np.exp(X @ S @ X.T) @ W
     assert found == pytest.approx(float((W * partition) @ jnp.sum(velocity**2, axis=1)), rel=1e-12)
@@ -77,7 +86,7 @@ def test_softmax_climbs_with_mobility():
 
 def test_sinkhorn_climbs_a_transport_cost():
     """F = -∫(f + g)dμ: dF/dt = 2∫|Γ|²dμ with the prefactor 1/ε."""
-    velocity = made(Sinkhorn(EPS), S, S).drift(jnp.asarray(X), ZERO)
+    velocity = made(SinkhornAttention(EPS), S, S).drift(jnp.asarray(X), ZERO)
     masses = jnp.asarray(W)
 
     def energy(x):

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import ATTENTIONS, Attention, Sigmoid, Sinkhorn, Unnormalised
+from pathlines.attention import ATTENTIONS, Attention, SigmoidAttention, SinkhornAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
 from pathlines.model import MODELS, NormalisedAttention, SelfAttention
 from pathlines.model.attention_kinds import builder
 from pathlines.model.clustering.normalised import Polar
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 
 class SquaredReLU(Attention):
@@ -29,8 +29,8 @@ class SquaredReLU(Attention):
 
 KINDS = {
     **{name: ATTENTIONS[name]() for name in ATTENTIONS},
-    "sinkhorn, 3 half-steps": Sinkhorn(0.8, iterations=3),
-    "sinkhorn, 4 half-steps": Sinkhorn(0.8, iterations=4),
+    "sinkhorn, 3 half-steps": SinkhornAttention(0.8, iterations=3),
+    "sinkhorn, 4 half-steps": SinkhornAttention(0.8, iterations=4),
     "eighth": SquaredReLU(),
 }
 PLAIN = {name: kind for name, kind in KINDS.items() if "half" not in name}
@@ -47,7 +47,7 @@ change = eqx.filter_jit(lambda model, x, e: jax.jvp(lambda y: model.drift(y, ZER
 
 def made(kind, masses=None, space="euclidean", **options):
     masses = np.ones(N) if masses is None else masses
-    weights = Fixed(V, Q, K)
+    weights = FixedWeights(V, Q, K)
     return SelfAttention(0.9, attention=kind, weights=weights, multiplicities=masses, space=space, **options)
 
 
@@ -72,9 +72,9 @@ def test_copies_order_and_heads(kind):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_weights_sum_to_the_field(kind):
     """Σ_j a_ij V x_j of the attention matrix, one head; rows of normalised kinds sum to one."""
-    model = SelfAttention(0.9, attention=kind, weights=Fixed(V[0], Q[0], K[0]), space="euclidean")
+    model = SelfAttention(0.9, attention=kind, weights=FixedWeights(V[0], Q[0], K[0]), space="euclidean")
     weights = np.asarray(model.attention_matrix(jnp.asarray(X), ZERO))
-    gain = 1 / float(kind.eps) if isinstance(kind, Sinkhorn) else 1.0
+    gain = 1 / float(kind.eps) if isinstance(kind, SinkhornAttention) else 1.0
     np.testing.assert_allclose(gain * weights @ X @ V[0].T, field(model, X), atol=1e-12)
     if kind.core.normalised:
         np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-13)
@@ -95,7 +95,7 @@ def test_sphere_and_pre_norm(kind):
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     free, bound = field(made(kind), unit), field(made(kind, space="sphere"), unit)
     np.testing.assert_allclose(bound, free - np.sum(free * unit, axis=1, keepdims=True) * unit, atol=1e-12)
-    pre = NormalisedAttention(0.9, "pre", attention=kind, weights=Fixed(V, Q, K), multiplicities=np.ones(N))
+    pre = NormalisedAttention(0.9, "pre", attention=kind, weights=FixedWeights(V, Q, K), multiplicities=np.ones(N))
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     moving = velocity(pre, Polar(jnp.asarray(unit), jnp.asarray(lengths)))
     np.testing.assert_allclose(lengths * moving.direction + moving.magnitude * unit, free, atol=1e-12)
@@ -134,7 +134,7 @@ def test_one_class_adds_a_kind(monkeypatch):
     """By its name in a model of tokens, as a model for the command line, and through the engine."""
     monkeypatch.setattr(ATTENTIONS, "_entries", {**ATTENTIONS._entries})
     ATTENTIONS.add("squared-relu")(SquaredReLU)
-    by_name = SelfAttention(0.9, attention="squared-relu", weights=Fixed(V, Q, K), space="euclidean")
+    by_name = SelfAttention(0.9, attention="squared-relu", weights=FixedWeights(V, Q, K), space="euclidean")
     np.testing.assert_allclose(field(by_name, X), field(made(SquaredReLU()), X), atol=1e-14)
     build = builder(SquaredReLU)
     assert {"beta", "causal", "gain"} <= set(inspect.signature(build).parameters)
@@ -154,9 +154,9 @@ def test_every_kind_is_a_model(name):
 
 def test_bad_input():
     cases = [
-        (lambda: Sinkhorn(0.0), "eps"),
-        (lambda: Sinkhorn(1.0, "2"), "prefactor"),
-        (lambda: Sinkhorn(iterations=0), "iterations"),
+        (lambda: SinkhornAttention(0.0), "eps"),
+        (lambda: SinkhornAttention(1.0, "2"), "prefactor"),
+        (lambda: SinkhornAttention(iterations=0), "iterations"),
         (lambda: SelfAttention(1.0, attention="sofmax"), "Did you mean `softmax`"),
         (lambda: SelfAttention(1.0, multiplicities=[1.0, -1.0]), "at least 0"),
         (lambda: SelfAttention(1.0, causal=[1, 0]), "do not decrease"),
@@ -164,8 +164,8 @@ def test_bad_input():
         (lambda: SelfAttention(1.0, causal=True, multiplicities=[0, 1]).check(np.eye(2)), "leaves row 0 empty"),
         (lambda: SelfAttention(1.0, causal=[0, 0, 1]).check(np.eye(2)), "one position a token"),
         (lambda: SelfAttention(1.0, causal=[0, 1, 2]).check(np.eye(5)), r"one position a token \(5\), not 3"),
-        (lambda: Fixed(V[0], Q[0][:2]), "square"),
-        (lambda: Fixed(V[0], Q[0][:2], K[0]), "shape of `query`"),
+        (lambda: FixedWeights(V[0], Q[0][:2]), "square"),
+        (lambda: FixedWeights(V[0], Q[0][:2], K[0]), "shape of `query`"),
     ]
     for build, message in cases:
         with pytest.raises((ArgumentError, LookupError), match=message):
@@ -179,11 +179,11 @@ def test_bad_input():
 def test_summed_sigmoid_in_a_long_context():
     """n σ(s - ln n) at s = 1.3 (reference values, four digits), and e^s - e^{2s}/n to the next order e^{3s}/n²."""
     for n, reference in ((10, 2.684), (100, 3.539), (1000, 3.656), (10_000, 3.668)):
-        weights, _ = Sigmoid(summed=True).normalise(jnp.full((1, n), 1.3), jnp.full(n, 1 / n))
+        weights, _ = SigmoidAttention(summed=True).normalise(jnp.full((1, n), 1.3), jnp.full(n, 1 / n))
         assert float(weights.sum()) == pytest.approx(reference, abs=5e-4)
     x = RNG.standard_normal((50, 2))
     masses = jnp.full(50, 1 / 50)
-    kinds = ((Sigmoid(summed=True), 0.3), (Unnormalised(), 0.3), (Unnormalised(), 0.6))
+    kinds = ((SigmoidAttention(summed=True), 0.3), (UnnormalisedAttention(), 0.3), (UnnormalisedAttention(), 0.6))
     short, long, twice = (attention_weights(k, jnp.asarray(b * x), jnp.asarray(x), masses) for k, b in kinds)
     third = np.exp(0.9 * np.abs(x @ x.T).max()) / 50**2
     np.testing.assert_allclose(50 * short, 50 * (long - twice / 50), atol=third)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from pathlines.attention import Sinkhorn
+from pathlines.attention import SinkhornAttention
 from pathlines.attention.sinkhorn import balance
 from pathlines.foundation.errors import FormError
 from pathlines.integrate import flow
@@ -19,7 +19,7 @@ from pathlines.limit.gaussian.sinkhorn import iteration_rate
 from pathlines.model import SelfAttention
 from pathlines.model.clustering.carried import Carried, CarriedSinkhorn
 from pathlines.numerics.quadrature import gauss_hermite
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(1)
 N, D, EPS = 7, 2, 0.6
@@ -33,7 +33,7 @@ MASSES = jnp.asarray(RNG.dirichlet(np.ones(N)))
 
 @pytest.mark.parametrize("masses", [UNIFORM, MASSES])
 def test_both_marginals(masses):
-    plan = masses[:, None] * attention_weights(Sinkhorn(EPS), Q, X, masses)
+    plan = masses[:, None] * attention_weights(SinkhornAttention(EPS), Q, X, masses)
     np.testing.assert_allclose(plan.sum(axis=1), masses, atol=1e-15)
     np.testing.assert_allclose(plan.sum(axis=0), masses, atol=1e-12)
 
@@ -42,8 +42,8 @@ def test_functions_of_one_token_do_not_matter():
     """Scores s_ij + a_i + b_j have the same plan: so e^{-|q-k|²/2ε} and e^{<q,k>/ε} are one kind."""
     shift = lambda x: jnp.concatenate([x, jnp.ones((N, 1))], axis=1)  # noqa: E731
     keys = jnp.concatenate([X, jnp.asarray(RNG.standard_normal((N, 1)))], axis=1)
-    plain = attend(Sinkhorn(EPS), Q, X, X, MASSES)[0]
-    np.testing.assert_allclose(attend(Sinkhorn(EPS), shift(Q), keys, X, MASSES)[0], plain, atol=1e-11)
+    plain = attend(SinkhornAttention(EPS), Q, X, X, MASSES)[0]
+    np.testing.assert_allclose(attend(SinkhornAttention(EPS), shift(Q), keys, X, MASSES)[0], plain, atol=1e-11)
 
 
 def test_truncated():
@@ -54,18 +54,20 @@ def test_truncated():
     columns = rows / (np.asarray(MASSES) @ rows) * np.asarray(MASSES)
     by_hand = {1: rows, 2: columns, 3: columns / columns.sum(axis=1, keepdims=True)}
     for count, expected in by_hand.items():
-        found = attention_weights(Sinkhorn(EPS, iterations=count), Q, X, MASSES)
+        found = attention_weights(SinkhornAttention(EPS, iterations=count), Q, X, MASSES)
         np.testing.assert_allclose(found, expected, atol=1e-13)
-    limit = attention_weights(Sinkhorn(EPS), Q, X, MASSES)
+    limit = attention_weights(SinkhornAttention(EPS), Q, X, MASSES)
     for count in (600, 601):
-        np.testing.assert_allclose(attention_weights(Sinkhorn(EPS, iterations=count), Q, X, MASSES), limit, atol=1e-11)
+        np.testing.assert_allclose(
+            attention_weights(SinkhornAttention(EPS, iterations=count), Q, X, MASSES), limit, atol=1e-11
+        )
 
 
 def test_derivative_vs_the_linear_system():
     """dP = P∘(dS + df 1ᵀ + 1 dgᵀ) with the least-norm solution of the singular 2n × 2n system, for equal masses."""
     E = RNG.standard_normal((N, D))
     x = np.asarray(X)
-    kind = Sinkhorn(EPS, "1")
+    kind = SinkhornAttention(EPS, "1")
     _, found = jax.jvp(lambda y: attend(kind, y @ A.T, y, y, UNIFORM)[0], (X,), (jnp.asarray(E),))
     P = np.asarray(attention_weights(kind, Q, X, UNIFORM))
     dS = ((E @ A.T) @ x.T + (x @ A.T) @ E.T) / EPS
@@ -85,7 +87,9 @@ def two_tokens(eps):
     p = 1 / (1 + np.exp(-curl(x @ score.T @ x.T)))
     dp = p * (1 - p) * curl(e @ score.T @ x.T + x @ score.T @ e.T)
     exact = dp * np.array([[1, -1], [-1, 1]]) @ x + np.array([[p, 1 - p], [1 - p, p]]) @ e
-    model = SelfAttention(1.0, attention=Sinkhorn(eps, "1"), weights=Fixed(np.eye(2), score), space="euclidean")
+    model = SelfAttention(
+        1.0, attention=SinkhornAttention(eps, "1"), weights=FixedWeights(np.eye(2), score), space="euclidean"
+    )
     return model, x, e, exact
 
 
@@ -103,7 +107,7 @@ def test_six_tokens_at_small_eps(eps):
     rng = np.random.default_rng(0)
     x, scores = rng.standard_normal((6, 6, 2)), rng.standard_normal((6, 2, 2))
     queries = jnp.asarray(x @ scores.transpose(0, 2, 1))
-    plans = np.asarray(PLANS(Sinkhorn(eps), queries, jnp.asarray(x), jnp.full(6, 1 / 6)))
+    plans = np.asarray(PLANS(SinkhornAttention(eps), queries, jnp.asarray(x), jnp.full(6, 1 / 6)))
     np.testing.assert_allclose(plans.sum(axis=2), 1, atol=1e-14)
     np.testing.assert_allclose(plans.sum(axis=1), 1, atol=1e-9)
     if eps < 1e-4:
@@ -114,8 +118,8 @@ def test_six_tokens_at_small_eps(eps):
 def test_a_flow_carries_its_potentials():
     """Six tokens at ε = 10⁻³: the run ends, with columns that sum to one, at the tokens of a run that forgets."""
     rng = np.random.default_rng(0)
-    x, weights = rng.standard_normal((6, 2)), Fixed(-np.eye(2), rng.standard_normal((2, 2)))
-    model = SelfAttention(1.0, attention=Sinkhorn(1e-3, "1"), weights=weights, space="euclidean")
+    x, weights = rng.standard_normal((6, 2)), FixedWeights(-np.eye(2), rng.standard_normal((2, 2)))
+    model = SelfAttention(1.0, attention=SinkhornAttention(1e-3, "1"), weights=weights, space="euclidean")
     carried, forgetful = (flow(model, x, times=[1.0], record=("tokens", "column_error"), form=form)
                           for form in ("auto", "tokens"))  # fmt: skip
     assert "potentials start" in carried.forms[0].reason and "potentials" not in forgetful.forms[0].reason
@@ -126,8 +130,8 @@ def test_a_flow_carries_its_potentials():
 def test_potentials_of_the_step_before_are_near():
     """Three heads: after 10⁻³ of a cloud's size fewer iterations are left, and none when nothing moved."""
     rng = np.random.default_rng(2)
-    x, weights = rng.standard_normal((7, 2)), Fixed(*0.5 * rng.standard_normal((2, 3, 2, 2)))
-    model = CarriedSinkhorn(SelfAttention(1.0, attention=Sinkhorn(0.7), weights=weights, space="euclidean"))
+    x, weights = rng.standard_normal((7, 2)), FixedWeights(*0.5 * rng.standard_normal((2, 3, 2, 2)))
+    model = CarriedSinkhorn(SelfAttention(1.0, attention=SinkhornAttention(0.7), weights=weights, space="euclidean"))
     state = model.initial(jnp.asarray(x))
     moved = Carried(state.tokens + 1e-3 * rng.standard_normal((7, 2)), state.potentials)
     after = model.retract(moved)
@@ -148,7 +152,7 @@ def test_caution():
         warnings.simplefilter("error")
         model.check(x)
     huge = np.array([[1e200, 0.0], [-1e200, 1.0]])
-    assert "has not converged" in Sinkhorn(1e-5).caution(lambda: (huge, huge))
+    assert "has not converged" in SinkhornAttention(1e-5).caution(lambda: (huge, huge))
 
 
 def test_iterations_as_predicted_and_warm_start():
@@ -166,7 +170,7 @@ def test_iterations_as_predicted_and_warm_start():
 
 def test_report():
     """A run records iterations and the column error."""
-    model = SelfAttention(1.0, attention=Sinkhorn(EPS), weights=Fixed(np.eye(D), A), space="euclidean")
+    model = SelfAttention(1.0, attention=SinkhornAttention(EPS), weights=FixedWeights(np.eye(D), A), space="euclidean")
     run = flow(model, X, times=[0.1], record=("sinkhorn_iterations", "column_error"), method="rk4", step=0.05)
     assert 3 < int(run["sinkhorn_iterations"].values[-1]) < 500
     assert float(run["column_error"].values[-1]) < 1e-11

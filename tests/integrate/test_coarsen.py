@@ -3,13 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.integrate.coarsen import coarsen, grouped
 from pathlines.model import SelfAttention
-from pathlines.weights import Identity
+from pathlines.weights import IdentityWeights
 
 
 def test_formation_then_coarsening_of_random_tokens_on_the_circle():
@@ -35,7 +35,7 @@ def test_clusters_of_coincident_tokens_vs_the_cluster_flow_alone():
     centres = Sphere(3).normalise([[1.0, 0.1, 0.0], [0.2, 1.0, 0.3], [-0.4, 0.1, 1.0]])
     sizes = np.array([4, 3, 1])
     tokens = np.repeat(np.asarray(centres), sizes, axis=0)
-    model = SelfAttention(40.0, attention=Unnormalised(shift=jnp.asarray(40.0)))
+    model = SelfAttention(40.0, attention=UnnormalisedAttention(shift=jnp.asarray(40.0)))
     found = coarsen(model, tokens)
     alone = cluster_flow(np.asarray(centres), 40.0, masses=sizes / sizes.sum())
     assert found.certificate("cluster_speed").value < 1e-10
@@ -67,8 +67,8 @@ def test_grouping():
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        (SelfAttention(9.0, attention=Unnormalised()), "scaled kernel"),
-        (SelfAttention(9.0, weights=Identity(-1.0)), "Q = K = V = I"),
+        (SelfAttention(9.0, attention=UnnormalisedAttention()), "scaled kernel"),
+        (SelfAttention(9.0, weights=IdentityWeights(-1.0)), "Q = K = V = I"),
         (SelfAttention(9.0, space="euclidean"), "on the sphere"),
     ],
 )

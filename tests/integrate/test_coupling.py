@@ -12,7 +12,7 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.model.homogenized.circle_measure import CircleMeasure
 from pathlines.model.homogenized.shared_noise import shared_heads, summed_heads
 from pathlines.model.homogenized.transported_measure import TransportedMeasure, von_mises_distribution, von_mises_nodes
-from pathlines.numerics.quadrature import Markers
+from pathlines.numerics.quadrature import WeightedNodes
 
 KEY = jax.random.key(7)
 PLANE = pl.RandomTransformer(2, step=0.2, logit_scale=2.0)
@@ -35,7 +35,7 @@ def test_the_heads_are_those_of_the_chain():
 
 def test_a_token_is_moved_as_it_was_among_the_same_others():
     """Six tokens, and the same six as markers with copies of themselves that listen: token and copy stay together."""
-    law = Markers(np.asarray(von_mises_nodes(6, 0.8)), np.full(6, 1 / 6))
+    law = WeightedNodes(np.asarray(von_mises_nodes(6, 0.8)), np.full(6, 1 / 6))
     start = lambda key: jnp.asarray(law.tokens)  # noqa: E731
     found = pl.synchronous_coupling(PLANE, on_plane, law, start, depth=4, key=KEY, runs=3)
     assert found.tokens.shape == found.copies.shape == (3, 5, 6, 2)
@@ -44,7 +44,7 @@ def test_a_token_is_moved_as_it_was_among_the_same_others():
 
 
 def test_random_starts_are_copied():
-    law = Markers(np.asarray(von_mises_nodes(32, 0.8)), np.full(32, 1 / 32))
+    law = WeightedNodes(np.asarray(von_mises_nodes(32, 0.8)), np.full(32, 1 / 32))
     found = pl.synchronous_coupling(PLANE, on_plane, law, partial(pl.Sphere(2).uniform, n=3), depth=2, key=KEY, runs=4)
     assert found.squares[:, 0].max() == 0 < found.squares[:, -1].min()
     assert np.ptp(found.tokens[:, 0, 0], axis=0).min() > 0.01
@@ -105,4 +105,6 @@ def test_what_cannot_be_shared_is_refused():
         with pytest.raises(ArgumentError, match=message):
             pl.coupled_chains(models, [von_mises_nodes(3, 1.0)] * len(models), depth=1, key=KEY)
     with pytest.raises(ArgumentError, match="be a law"):
-        pl.synchronous_coupling(PLANE, on_plane, Markers(np.eye(2), np.ones(2) / 2), np.eye(2)[None], key=KEY, depth=1)
+        pl.synchronous_coupling(
+            PLANE, on_plane, WeightedNodes(np.eye(2), np.ones(2) / 2), np.eye(2)[None], key=KEY, depth=1
+        )

@@ -14,7 +14,7 @@ from pathlines.limit.clustering.energy_range import initial_pair_rate
 from pathlines.model import MODELS, NormalisedAttention, SelfAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.pairs import mean_overlap, u_mean
-from pathlines.weights import Identity, Piecewise
+from pathlines.weights import IdentityWeights, PiecewiseWeights
 
 KEY = jax.random.key(7)
 LAW = partial(Sphere(3).uniform, n=8)
@@ -90,7 +90,7 @@ def test_standard_errors_cover_the_truth():
 
 
 def test_schemes_and_break_points_vs_single_flows():
-    weights = Piecewise([0.7], np.stack([np.eye(3), np.diag([1.5, 0.5, 1.0])]))
+    weights = PiecewiseWeights([0.7], np.stack([np.eye(3), np.diag([1.5, 0.5, 1.0])]))
     for model in (NormalisedAttention(2.0, "mix"), SelfAttention(2.0, weights=weights)):
         run = run_of(model, runs=2, rtol=1e-10, times=[0.5, 3.0], record=u_mean)
         for r in range(2):
@@ -122,7 +122,7 @@ def _mixed_sizes(key):
 
 
 def test_unfinished_runs_are_said_and_are_nan():
-    model = SelfAttention(0.0, space="euclidean", weights=Identity(100.0))
+    model = SelfAttention(0.0, space="euclidean", weights=IdentityWeights(100.0))
     with pytest.warns(PathlinesWarning, match="3 of 3 runs stalled or diverged"):
         run = ensemble(model, _mixed_sizes, runs=3, key=KEY, times=[0.1, 20.0], record=u_mean)
     assert np.isfinite(run["u_mean"].values[:, 0]).all()

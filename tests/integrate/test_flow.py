@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.integrate import flow, journey
@@ -16,7 +16,7 @@ from pathlines.limit.clustering.schemes import reduced_trajectory
 from pathlines.model import Model, NormalisedAttention, SelfAttention
 from pathlines.model.clustering.schemes import MixLN
 from pathlines.observable.pairs import deficits, mean_overlap, u_max, u_mean
-from pathlines.weights import Fixed, Identity, Piecewise
+from pathlines.weights import FixedWeights, IdentityWeights, PiecewiseWeights
 
 SHARP = {"method": "dop853", "rtol": 1e-12}
 
@@ -31,7 +31,7 @@ def start(n=8, d=3):
 @pytest.mark.parametrize("kind", ["sa", "usa"])
 def test_simplex_vs_closed_form(kind):
     n, times = 6, np.array([0.3, 1.0, 2.5])
-    attention = Unnormalised() if kind == "usa" else None
+    attention = UnnormalisedAttention() if kind == "usa" else None
     for beta in (0.0, 1.0, 3.0):
         run = flow(
             SelfAttention(beta, attention=attention), Sphere(n).simplex(n, 0.1), times=times, record=u_mean, **SHARP
@@ -195,10 +195,14 @@ def weights_pair():
 @pytest.mark.parametrize("method", [SHARP, {"method": "rk4", "step": 0.07}], ids=["adaptive", "fixed"])
 def test_piecewise_weights_vs_two_runs(method):
     (first, second), switch = weights_pair(), 0.83
-    model = SelfAttention(2.0, weights=Piecewise([switch], np.stack([first, second])))
+    model = SelfAttention(2.0, weights=PiecewiseWeights([switch], np.stack([first, second])))
     whole = flow(model, start(), times=[0.4, switch, 2.0], **method)["tokens"].values
-    before = flow(SelfAttention(2.0, weights=Fixed(first)), start(), times=[0.4, switch], **method)["tokens"].values
-    after = flow(SelfAttention(2.0, weights=Fixed(second)), before[-1], times=[2.0 - switch], **method)["tokens"].values
+    before = flow(SelfAttention(2.0, weights=FixedWeights(first)), start(), times=[0.4, switch], **method)[
+        "tokens"
+    ].values
+    after = flow(SelfAttention(2.0, weights=FixedWeights(second)), before[-1], times=[2.0 - switch], **method)[
+        "tokens"
+    ].values
     np.testing.assert_allclose(whole[:2], before, rtol=0, atol=1e-15)
     np.testing.assert_allclose(whole[2], after[-1], rtol=0, atol=1e-11)
 
@@ -206,7 +210,7 @@ def test_piecewise_weights_vs_two_runs(method):
 def test_break_points_keep_the_order_of_the_method():
     """With the jump stepped over, RK4 would fall to order one."""
     first, second = weights_pair()
-    model = SelfAttention(2.0, weights=Piecewise([0.83], np.stack([first, second])))
+    model = SelfAttention(2.0, weights=PiecewiseWeights([0.83], np.stack([first, second])))
     exact = flow(model, start(), times=[2.0], **SHARP)["tokens"].values
     errors = [
         np.abs(flow(model, start(), times=[2.0], method="rk4", step=h)["tokens"].values - exact).max()
@@ -253,7 +257,7 @@ def test_stalled_run_keeps_what_it_has():
 
 @pytest.mark.parametrize("how", [{}, {"method": "rk4", "step": 0.01}], ids=["adaptive", "fixed"])
 def test_diverging_run_keeps_what_it_has(how):
-    model = SelfAttention(0.0, space="euclidean", weights=Identity(100.0))
+    model = SelfAttention(0.0, space="euclidean", weights=IdentityWeights(100.0))
     with pytest.warns(PathlinesWarning, match="diverged at t = ") as caught:
         run = flow(model, np.array([[1.0, 2.0], [3.0, 4.0]]), times=[0.1, 1.0, 20.0], **how)
     assert len(caught) == 1

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Linear, Softmax, Unnormalised
+from pathlines.attention import LinearAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import written_for
@@ -17,7 +17,7 @@ from pathlines.model.homogenized.samplers.layer import not_gaussian
 from pathlines.model.metastability.zonal import ZonalMeasure
 from pathlines.model.parts.summation import reduction_of
 from pathlines.model.parts.value_symmetry import symmetric_value
-from pathlines.weights import Fixed, Heads, Identity
+from pathlines.weights import FixedWeights, Heads, IdentityWeights
 from pathlines.weights.gaussian import GaussianHeads
 
 
@@ -108,27 +108,27 @@ def test_samplers_draw_the_very_chain():
         chain(Frozen(64, logit_scale=1.0), start, depth=3, key=jax.random.key(0), sampler="gram")
 
 
-class Flat(Softmax):
+class Flat(SoftmaxAttention):
     """Everyone listens to everyone alike."""
 
     def normalise(self, scores, masses):
         return jnp.broadcast_to(masses, scores.shape), jnp.zeros(scores.shape[0])
 
 
-class FlatUnnormalised(Unnormalised):
+class FlatUnnormalised(UnnormalisedAttention):
     """The same, from the other kind with native sums."""
 
     normalise = Flat.normalise
 
 
-class Doubled(Softmax):
+class Doubled(SoftmaxAttention):
     """Other scores, the same weights of them."""
 
     def lift(self, queries, keys, values, masses, beta, sums):
         return 2 * beta * queries, keys, values
 
 
-class OddLinear(Linear):
+class OddLinear(LinearAttention):
     """Linear attention has a sum of its own, which is not that of these weights."""
 
     normalise = Flat.normalise
@@ -165,7 +165,7 @@ def test_forms_of_softmax_are_not_those_of_a_kind_derived_from_it(form, n, d):
         coarsen(SelfAttention(50.0, attention=Flat()), tokens(6, 2), until=1.0)
 
 
-class Stretched(Identity):
+class Stretched(IdentityWeights):
     """Not the identity any more."""
 
     def at(self, t):
@@ -173,7 +173,7 @@ class Stretched(Identity):
         return Heads(one, one, one)
 
 
-class Stretching(Fixed):
+class Stretching(FixedWeights):
     """Matrices that grow, whatever is written in the fields."""
 
     def at(self, t):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Hardmax, Softmax, Unnormalised
+from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.kernels import attend
 from pathlines.kernels.native import fused_attend, native_library
 from pathlines.kernels.portable import in_blocks, portable_attend
@@ -26,7 +26,7 @@ SHAPES = [
     (513, 513, 2, 2),
 ]
 WAYS = {"native": fused_attend, "portable": portable_attend, "automatic": attend}
-KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised(0.7)}
+KINDS = {"softmax": SoftmaxAttention(), "unnormalised": UnnormalisedAttention(0.7)}
 
 
 def problem(shape, dtype, scale):
@@ -43,10 +43,10 @@ def dense(kind, q, k, v, masses, causal):
     scores = q @ k.T
     if causal:
         scores = np.where(np.arange(len(k)) <= np.arange(len(q))[:, None], scores, -np.inf)
-    shift = scores.max(axis=1, keepdims=True) if isinstance(kind, Softmax) else float(kind.shift)
+    shift = scores.max(axis=1, keepdims=True) if isinstance(kind, SoftmaxAttention) else float(kind.shift)
     weights = masses * np.exp(scores - shift)
     total = weights.sum(axis=1, keepdims=True)
-    if isinstance(kind, Softmax):
+    if isinstance(kind, SoftmaxAttention):
         return weights / total @ v, (shift + np.log(total))[:, 0]
     return weights @ v, np.full(len(q), shift)
 
@@ -79,8 +79,8 @@ def test_temperatures_on_the_sphere(way, width, beta):
     x = np.random.default_rng(0).standard_normal((150, width))
     x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
     masses = jnp.full(150, 1 / 150)
-    found = WAYS[way](Softmax(), beta * x, x, x, masses, False)
-    exact = dense(Softmax(), beta * x, x, x, masses, False)
+    found = WAYS[way](SoftmaxAttention(), beta * x, x, x, masses, False)
+    exact = dense(SoftmaxAttention(), beta * x, x, x, masses, False)
     np.testing.assert_allclose(found[0], exact[0], atol=1e-15 * max(beta, 30))
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-14, atol=1e-14)
 
@@ -112,7 +112,7 @@ def test_blocks_change_nothing():
     q, k, v, masses = arguments
 
     def rows(block, numbers):
-        weights, scale = Softmax().normalise(block @ k.T, masses)
+        weights, scale = SoftmaxAttention().normalise(block @ k.T, masses)
         return weights @ v, scale
 
     whole, parts = in_blocks(rows, q, 50), in_blocks(rows, q, 7)
@@ -122,7 +122,7 @@ def test_blocks_change_nothing():
 
 def test_kinds_without_a_fused_form_are_served():
     q, k, v, masses = problem((9, 9, 3, 3), "float64", 1.0)
-    out, _ = attend(Hardmax(), q, k, v, masses)
+    out, _ = attend(HardmaxAttention(), q, k, v, masses)
     np.testing.assert_allclose(out, np.asarray(v)[np.argmax(np.asarray(q @ k.T), axis=1)], atol=1e-14)
 
 
@@ -136,7 +136,7 @@ def test_harmonics(width, kind, causal):
     x = jnp.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
     masses = jnp.asarray(rng.dirichlet(np.ones(150)))
     for beta in (0.0, 1.0, 30.0, 1000.0) if width < 4 else (0.0, 1.5):
-        attention = Softmax() if kind == "softmax" else Unnormalised(beta)
+        attention = SoftmaxAttention() if kind == "softmax" else UnnormalisedAttention(beta)
         tolerance = max(1e-13, 4 * noise_floor(beta, width, "float64"))
         found, log_scale = spectral_attend(attention, x, x, beta, masses, tolerance, causal)
         exact, exact_scale = dense(attention, beta * x, x, x, masses, causal)
@@ -164,7 +164,7 @@ def test_rows_that_see_no_mass(way, unseen, width, scale):
     np.testing.assert_array_equal(np.asarray(out)[~seen], 0.0)
     np.testing.assert_array_equal(np.asarray(log_scale)[~seen], -np.inf)
     if seen.any():
-        exact = dense(Softmax(), *(np.asarray(a)[seen] for a in (scale * x, x, x, masses)), True)
+        exact = dense(SoftmaxAttention(), *(np.asarray(a)[seen] for a in (scale * x, x, x, masses)), True)
         np.testing.assert_allclose(np.asarray(out)[seen], exact[0], rtol=0, atol=1e-13 * max(scale, 1))
         np.testing.assert_allclose(np.asarray(log_scale)[seen], exact[1], rtol=1e-13, atol=1e-12)
     if scale < 1:
@@ -180,13 +180,13 @@ def unit_rows(n, width):
 def seeing(way, x, masses, scale):
     """Causal softmax of x with itself."""
     if way == "ring":
-        return sharded_attend(Softmax(), scale * x, x, x, masses, jax.make_mesh((1,), ("rows",)), True)
+        return sharded_attend(SoftmaxAttention(), scale * x, x, x, masses, jax.make_mesh((1,), ("rows",)), True)
     if way == "harmonics":
-        return spectral_attend(Softmax(), x, x, scale, masses, 1e-14, True)
+        return spectral_attend(SoftmaxAttention(), x, x, scale, masses, 1e-14, True)
     if way == "portable harmonics":
         beta = jnp.asarray(scale)
-        return portable_attention(Softmax(), x, x, masses, beta, degree(scale, x.shape[1], 1e-14), 30, True)
-    return WAYS[way](Softmax(), scale * x, x, x, masses, True)
+        return portable_attention(SoftmaxAttention(), x, x, masses, beta, degree(scale, x.shape[1], 1e-14), 30, True)
+    return WAYS[way](SoftmaxAttention(), scale * x, x, x, masses, True)
 
 
 @pytest.mark.parametrize("width", [3, 12])
@@ -195,9 +195,9 @@ def test_derivative_in_the_mass_of_a_token_without_any(way, width):
     """∂A_i/∂m_j = e^{s_ij - c_i}(v_j - A_i)."""
     x = unit_rows(9, width)
     masses = jnp.full(9, 0.125).at[4].set(0.0)
-    out, log_scale = dense(Softmax(), 2.0 * x, x, x, masses, False)
+    out, log_scale = dense(SoftmaxAttention(), 2.0 * x, x, x, masses, False)
     expected = np.exp(2.0 * np.asarray(x @ x[4]) - log_scale)[:, None] * (np.asarray(x[4]) - out)
-    _, found = jax.jvp(lambda m: WAYS[way](Softmax(), 2.0 * x, x, x, m, False)[0], (masses,), (jnp.eye(9)[4],))
+    _, found = jax.jvp(lambda m: WAYS[way](SoftmaxAttention(), 2.0 * x, x, x, m, False)[0], (masses,), (jnp.eye(9)[4],))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -211,7 +211,7 @@ def test_exponentials_to_the_last_digits(way, dtype, width):
     q = np.zeros((len(scores), width), dtype)
     q[:, 0] = scores
     key, one = np.eye(1, width, dtype=dtype), np.ones((1, width), dtype)
-    found = WAYS[way](Unnormalised(0.0), *map(jnp.asarray, (q, key, one, one[0, :1])), False)[0]
+    found = WAYS[way](UnnormalisedAttention(0.0), *map(jnp.asarray, (q, key, one, one[0, :1])), False)[0]
     exact = np.exp(scores.astype(np.longdouble))
     error = np.abs(np.asarray(found, np.longdouble)[:, 0] / exact - 1)
     assert np.all(error <= np.finfo(dtype).eps * (4 + 2 * np.abs(scores)))

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.kernels.spectral import spectral_attend
 from pathlines.model import SelfAttention
@@ -26,7 +26,7 @@ SPHERE = {
 
 
 def kind(name):
-    return Softmax() if name == "sa" else Unnormalised(shift=jnp.asarray(BETA))
+    return SoftmaxAttention() if name == "sa" else UnnormalisedAttention(shift=jnp.asarray(BETA))
 
 
 def circle():

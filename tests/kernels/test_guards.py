@@ -5,14 +5,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.integrate.forms import choose_form
 from pathlines.kernels import attend
 from pathlines.kernels.choice import Sums, choose_summation, error_of_isolated
 from pathlines.kernels.spectral import admissible, degree, spectral_attend
 from pathlines.kernels.spectral.bessel import ratio_bound, spectrum, tail
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 N = 4000
 
@@ -25,7 +25,7 @@ def turned(angle):
 @pytest.mark.parametrize(("angle", "method"), [(0.0, "spectral"), (0.2, "spectral"), (2.0, "fused"), (np.pi, "fused")])
 def test_tokens_that_do_not_find_themselves(angle, method):
     """Q^T K = βR: a token sees itself at score β cos(angle) only, so Z may be as small as e^{-β(1-cos angle)}/n."""
-    model = SelfAttention(25.0, weights=Fixed(np.eye(2), turned(angle), np.eye(2)))
+    model = SelfAttention(25.0, weights=FixedWeights(np.eye(2), turned(angle), np.eye(2)))
     assert model.summed(N, 2, "float64", 1e-9)[1].method == method
 
 
@@ -44,14 +44,14 @@ def test_tokens_with_hardly_any_mass(mass, form):
 @pytest.mark.parametrize(("d", "beta", "n"), [(2, 0.5, 60), (3, 1.0, 200), (3, 4.0, 100_000), (2, 4.0, 2000)])
 def test_a_token_opposite_to_all_others_is_as_accurate_as_promised(d, beta, n, relative):
     """Z_i = m_i + (1 - m_i) e^{-2β}, the least there is: the cluster is n - 1 tokens at one place, of mass n - 1."""
-    sums = Sums(Softmax(), n, d, beta, relative=relative)
+    sums = Sums(SoftmaxAttention(), n, d, beta, relative=relative)
     choice = choose_summation(sums, "spectral")
     x = np.zeros((2, d))
     x[:, 0] = [1.0, -1.0]
     x = x @ np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))[0]
     masses = np.array([1, n - 1]) / n
     found, log_scale = spectral_attend(
-        Softmax(), *map(jnp.asarray, (x, x)), beta, jnp.asarray(masses), choice.tolerance
+        SoftmaxAttention(), *map(jnp.asarray, (x, x)), beta, jnp.asarray(masses), choice.tolerance
     )
     least = masses[0] + masses[1] * np.exp(-2 * beta)
     promised = max(relative, error_of_isolated(sums))
@@ -63,7 +63,7 @@ def test_a_token_opposite_to_all_others_is_as_accurate_as_promised(d, beta, n, r
 
 @pytest.mark.parametrize(("beta", "n", "dtype"), [(700.0, 40000, "float32"), (2e4, 10**6, "float64")])
 def test_degrees_that_overflow_are_not_chosen(beta, n, dtype):
-    choice = choose_summation(Sums(Unnormalised(beta), n, 3, beta, dtype, relative=1e-5))
+    choice = choose_summation(Sums(UnnormalisedAttention(beta), n, 3, beta, dtype, relative=1e-5))
     assert choice.method != "spectral" or admissible(beta, 3, choice.tolerance, dtype)
 
 
@@ -102,7 +102,7 @@ def test_causal_rows_that_see_light_keys_only(width, dtype, scale, light):
     x = np.zeros((4, width))
     x[:, 0], x[:, 1] = np.cos(angles), np.sin(angles)
     masses = np.array([light, light, light, 1.0])
-    found, _ = attend(Softmax(), *(jnp.asarray(a, dtype) for a in (-scale * x, x, x, masses)), causal=True)
+    found, _ = attend(SoftmaxAttention(), *(jnp.asarray(a, dtype) for a in (-scale * x, x, x, masses)), causal=True)
     error = 100 * scale * np.finfo(dtype).eps
     np.testing.assert_allclose(found, causal_sums(-scale * x, x, x, masses), rtol=0, atol=error)
 
@@ -114,7 +114,7 @@ def test_keys_without_mass_do_not_set_the_scale(width):
     k[:, 0] = [1000.0, 0.0, 3.0]
     q, masses = np.eye(1, width), np.array([0.0, 0.5, 0.5])
     expected = np.array([1, np.exp(3.0)]) / (1 + np.exp(3.0)) @ k[1:]
-    found, _ = attend(Softmax(), *map(jnp.asarray, (q, k, k, masses)))
+    found, _ = attend(SoftmaxAttention(), *map(jnp.asarray, (q, k, k, masses)))
     np.testing.assert_allclose(np.asarray(found)[0], expected, rtol=1e-12)
-    weights, _ = Softmax().normalise(jnp.asarray(q @ k.T), jnp.asarray(masses))
+    weights, _ = SoftmaxAttention().normalise(jnp.asarray(q @ k.T), jnp.asarray(masses))
     np.testing.assert_allclose(np.asarray(weights)[0], [0, 1 / (1 + np.exp(3.0)), 1 / (1 + np.exp(-3.0))], rtol=1e-12)

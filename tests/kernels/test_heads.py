@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.kernels import attend_heads
 
 N, HEARD, BETA, SHIFT = 37, 29, 1.7, 0.3
-KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised(SHIFT)}
+KINDS = {"softmax": SoftmaxAttention(), "unnormalised": UnnormalisedAttention(SHIFT)}
 GIVEN = [(True, True), (True, False), (False, True), (False, False)]
 
 
@@ -52,7 +52,7 @@ def test_heads_are_the_sums_written_out(d, heads, query, key, kind):
 @pytest.mark.parametrize("p", [1, 3, 7])
 def test_queries_may_be_narrower_or_wider_than_tokens(p):
     given = problem(4, p, 2, True, True, dtype="float32")
-    found = attend_heads(Softmax(), *given, beta=BETA)
+    found = attend_heads(SoftmaxAttention(), *given, beta=BETA)
     assert found[0].dtype == found[1].dtype == jnp.float32
     for ours, exact in zip(found, written_out("softmax", *given, False), strict=True):
         np.testing.assert_allclose(ours, exact, rtol=0, atol=1000 * np.finfo(np.float32).eps * np.abs(exact).max())
@@ -63,7 +63,7 @@ def test_batches_are_bitwise_the_single_systems(d):
     """Tokens in a batch share their matrices, and matrices in a batch share their tokens."""
     matrices, x, masses = problem(d, d, 2, True, True)
     factors = jnp.linspace(0.5, 1.5, 20)
-    one = lambda y, m: attend_heads(Softmax(), m, y, masses, beta=BETA)[0]  # noqa: E731
+    one = lambda y, m: attend_heads(SoftmaxAttention(), m, y, masses, beta=BETA)[0]  # noqa: E731
     tokens, turned = jax.vmap(jnp.multiply, (None, 0))(x, factors), jax.tree.map(lambda m: jnp.stack([m, -m]), matrices)
     together = jax.vmap(jax.vmap(one, (None, 0)), (0, None))(tokens, turned)
     for i, k in ((0, 1), (11, 0), (19, 1)):
@@ -76,7 +76,7 @@ def test_large_systems_share_their_products(p):
     rng = np.random.default_rng(p)
     x, masses = rng.standard_normal((500, 64)), np.full(500, 1 / 500)
     query, key, value = (rng.standard_normal((1, rows, 64)) / 64 for rows in (p, p, 64))
-    found, _ = attend_heads(Softmax(), *jax.tree.map(jnp.asarray, ((query, key, value), x, masses)), beta=BETA)
+    found, _ = attend_heads(SoftmaxAttention(), *jax.tree.map(jnp.asarray, ((query, key, value), x, masses)), beta=BETA)
     weights = np.exp(BETA * (x @ query[0].T) @ (x @ key[0].T).T)
     exact = weights @ (x @ value[0].T) / weights.sum(1, keepdims=True)
     np.testing.assert_allclose(found[0], exact, rtol=0, atol=1000 * np.finfo(float).eps * np.abs(exact).max())
@@ -86,7 +86,7 @@ def test_large_systems_share_their_products(p):
 def test_derivatives_are_differences(d):
     """Central differences of step 1e-5 are off by 1e-10 times third derivatives, rounding by 1e-11."""
     matrices, x, masses = problem(d, d, 2, True, True)
-    value = lambda m, y: jnp.sum(jnp.sin(attend_heads(Softmax(), m, y, masses, beta=BETA)[0]))  # noqa: E731
+    value = lambda m, y: jnp.sum(jnp.sin(attend_heads(SoftmaxAttention(), m, y, masses, beta=BETA)[0]))  # noqa: E731
     turn = jax.tree.map(lambda a: jnp.asarray(np.random.default_rng(1).standard_normal(a.shape)), (matrices, x))
     slopes = jax.grad(value, argnums=(0, 1))(matrices, x)
     along = sum(jnp.vdot(a, b) for a, b in zip(jax.tree.leaves(slopes), jax.tree.leaves(turn), strict=True))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.kernels.native import fused_attend, native_library
 from pathlines.kernels.portable import portable_attend
 
@@ -28,9 +28,9 @@ def test_batches_are_bitwise_the_single_systems(width):
     """However many there are, and whether they share the threads or not."""
     systems = [problem((33, 33, width, width), scale=c) for c in np.linspace(0.5, 3, 40)]
     stacked = [jnp.stack(x) for x in zip(*systems, strict=True)]
-    together = jax.vmap(lambda *a: fused_attend(Softmax(), *a))(*stacked)
+    together = jax.vmap(lambda *a: fused_attend(SoftmaxAttention(), *a))(*stacked)
     for i in (0, 17, 39):
-        alone = fused_attend(Softmax(), *systems[i])
+        alone = fused_attend(SoftmaxAttention(), *systems[i])
         assert all(bool(jnp.array_equal(x[i], y)) for x, y in zip(together, alone, strict=True))
 
 
@@ -39,7 +39,7 @@ def test_batches_are_bitwise_the_single_systems(width):
 def test_no_overflow_for_any_temperature(beta, width):
     x = jax.random.normal(jax.random.key(0), (300, width))
     x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
-    arguments = (Softmax(), beta * x, x, x, jnp.full(300, 1 / 300))
+    arguments = (SoftmaxAttention(), beta * x, x, x, jnp.full(300, 1 / 300))
     out, scale = fused_attend(*arguments)
     exact, exact_scale = portable_attend(*arguments)
     np.testing.assert_allclose(out, exact, atol=1e-15 * max(beta, 100))
@@ -49,7 +49,7 @@ def test_no_overflow_for_any_temperature(beta, width):
 @pytest.mark.parametrize("width", [4, 11])
 def test_not_a_number_is_passed_on(width):
     q, k, v, masses = problem((9, 9, width, width))
-    out, scale = fused_attend(Softmax(), q.at[2, 1].set(jnp.nan), k, v, masses)
+    out, scale = fused_attend(SoftmaxAttention(), q.at[2, 1].set(jnp.nan), k, v, masses)
     assert bool(jnp.isnan(out[2]).all()) and bool(jnp.isnan(scale[2]))
     assert bool(jnp.isfinite(out[3]).all())
 
@@ -59,7 +59,7 @@ def test_tokens_without_mass_do_not_exist(width):
     """The longer key raises the shift to at most 100, and weights round by that many ε."""
     q, k, v, masses = problem((9, 30, width, width))
     masses = masses.at[20:].set(0.0)
-    for kind in (Softmax(), Unnormalised(1.0)):
+    for kind in (SoftmaxAttention(), UnnormalisedAttention(1.0)):
         fewer = fused_attend(kind, q, k[:20], v[:20], masses[:20])
         all_of_them = fused_attend(kind, q, k.at[25].mul(3.0), v, masses)
         np.testing.assert_allclose(all_of_them[0], fewer[0], rtol=0, atol=1e-13)
@@ -69,8 +69,8 @@ def test_rows_do_not_depend_on_their_neighbours():
     """A causal row is the row of a shorter sequence (up to its shift, which bounds all scores)."""
     for width in (3, 40):
         q, k, v, masses = problem((500, 500, width, width), scale=0.3)
-        whole = fused_attend(Softmax(), q, k, v, masses, True)[0]
-        part = fused_attend(Softmax(), q[:77], k[:77], v[:77], masses[:77], True)[0]
+        whole = fused_attend(SoftmaxAttention(), q, k, v, masses, True)[0]
+        part = fused_attend(SoftmaxAttention(), q[:77], k[:77], v[:77], masses[:77], True)[0]
         np.testing.assert_allclose(whole[:77], part, rtol=1e-13, atol=1e-15)
 
 

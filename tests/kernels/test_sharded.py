@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Hardmax, Softmax, Unnormalised
+from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.sharded import sharded_attend, sharded_spectral_attend
 
-KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised(0.7)}
+KINDS = {"softmax": SoftmaxAttention(), "unnormalised": UnnormalisedAttention(0.7)}
 SIZES = {"divisible": (16, 16), "padded": (37, 37), "empty device": (5, 5), "rectangular": (9, 14)}
 CASES = [
     ("softmax", "divisible", False),
@@ -77,7 +77,7 @@ def gradients_of(causal):
     mesh = jax.make_mesh((4,), ("rows",))
 
     def scalar(q, k, v, masses):
-        return jnp.sum(jnp.sin(sharded_attend(Softmax(), q, k, v, masses, mesh, causal)[0]))
+        return jnp.sum(jnp.sin(sharded_attend(SoftmaxAttention(), q, k, v, masses, mesh, causal)[0]))
 
     return jax.grad(scalar, argnums=(0, 1, 2, 3))(q, k, v, without(masses, causal))
 
@@ -100,9 +100,9 @@ def on_four_devices(path):
         answer = sharded_spectral_attend(KINDS[kind], x, x, BETA, masses, meshes[d % 2])
         found[f"series/{kind}/{d}/0"], found[f"series/{kind}/{d}/1"] = answer
     single = [jnp.asarray(a) for a in problem("padded", "float32")]
-    found["float32"] = sharded_attend(Softmax(), *single, meshes[0])[0]
-    found["cold"] = sharded_attend(Softmax(), 500 * single[0], *single[1:3], EVEN, meshes[0])[0]
-    found["far"] = sharded_attend(Softmax(), *far_below_zero(), single[2], EVEN, meshes[0])[0]
+    found["float32"] = sharded_attend(SoftmaxAttention(), *single, meshes[0])[0]
+    found["cold"] = sharded_attend(SoftmaxAttention(), 500 * single[0], *single[1:3], EVEN, meshes[0])[0]
+    found["far"] = sharded_attend(SoftmaxAttention(), *far_below_zero(), single[2], EVEN, meshes[0])[0]
     for causal in (False, True):
         for number, gradient in enumerate(gradients_of(causal)):
             found[f"gradient/{causal}/{number}"] = gradient
@@ -192,14 +192,19 @@ def test_derivatives_by_central_differences(found, causal):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"attention": Hardmax()}, "Argument `attention` must be softmax or unnormalised"),
+        ({"attention": HardmaxAttention()}, "Argument `attention` must be softmax or unnormalised"),
         ({"mesh": "four"}, "Argument `mesh` must be a jax.sharding.Mesh"),
         ({"keys": np.ones((3, 2)), "causal": True}, "Argument `keys` must be as many as the queries"),
     ],
 )
 def test_bad_arguments(change, says):
     mesh = jax.make_mesh((1,), ("rows",))
-    good = {"attention": Softmax(), "queries": np.ones((4, 2)), "keys": np.ones((4, 2)), "values": np.ones((4, 2))}
+    good = {
+        "attention": SoftmaxAttention(),
+        "queries": np.ones((4, 2)),
+        "keys": np.ones((4, 2)),
+        "values": np.ones((4, 2)),
+    }
     with pytest.raises(ArgumentError, match=says):
         sharded_attend(**{**good, "masses": np.ones(4), "mesh": mesh, **change})
 
@@ -207,7 +212,7 @@ def test_bad_arguments(change, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"attention": Hardmax()}, "Argument `attention` must be softmax or unnormalised"),
+        ({"attention": HardmaxAttention()}, "Argument `attention` must be softmax or unnormalised"),
         ({"targets": np.ones((4, 9))}, "Argument `targets` must be rows of length 2 to 8"),
         ({"sources": np.ones((4, 3))}, "Argument `sources` must be rows of length 2"),
         ({"beta": -1.0}, "Argument `beta` must be a finite number ≥ 0"),
@@ -215,7 +220,7 @@ def test_bad_arguments(change, says):
     ],
 )
 def test_bad_arguments_of_series(change, says):
-    good = {"attention": Softmax(), "targets": np.ones((4, 2)), "sources": np.ones((4, 2)), "beta": 1.0}
+    good = {"attention": SoftmaxAttention(), "targets": np.ones((4, 2)), "sources": np.ones((4, 2)), "beta": 1.0}
     with pytest.raises(ArgumentError, match=says):
         sharded_spectral_attend(**{**good, "masses": np.ones(4), "mesh": jax.make_mesh((1,), ("rows",)), **change})
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import eval_gegenbauer, gamma, ive
 
-from pathlines.attention import Hardmax, Softmax, Unnormalised
+from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels import attend, circle_potential
 from pathlines.kernels.native import native_library
@@ -26,7 +26,7 @@ from pathlines.kernels.spectral.bessel import harmonics, spectrum, tail
 from pathlines.kernels.spectral.sphere import solid_harmonics
 
 WAYS = {"portable": portable_attention} | ({"native": native_sums} if native_library() is not None else {})
-KINDS = {"softmax": Softmax(), "unnormalised": Unnormalised(0.7), "raw": None}
+KINDS = {"softmax": SoftmaxAttention(), "unnormalised": UnnormalisedAttention(0.7), "raw": None}
 BOUND = 12.0
 N = 300
 
@@ -126,8 +126,8 @@ def test_gradients(d, causal):
     """Against the dense formula's: those of a series cut at degree l ≤ 8 are wrong by l² times its tail."""
     arguments = (*(a[:20] for a in problem(d)), jnp.asarray(0.4))
     cut, start = degree(0.5, d, 1e-10), start_of(0.5, d)
-    ours = lambda *a: portable_attention(Softmax(), *a, cut, start, causal)  # noqa: E731
-    theirs = lambda x, y, masses, beta: attend(Softmax(), beta * x, y, y, masses, causal)  # noqa: E731
+    ours = lambda *a: portable_attention(SoftmaxAttention(), *a, cut, start, causal)  # noqa: E731
+    theirs = lambda x, y, masses, beta: attend(SoftmaxAttention(), beta * x, y, y, masses, causal)  # noqa: E731
     gradients = jax.jit(lambda *a: [jax.grad(partial(scalar, f), (0, 1, 2, 3))(*a) for f in (ours, theirs)])
     for found, expected in zip(*gradients(*arguments), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -137,7 +137,7 @@ def test_native_derivatives_are_those_of_the_portable_formula():
     arguments = (*(a[:20] for a in problem(2)), jnp.asarray(0.9))
     turn = (*(jnp.asarray(tokens(2, 20, s)) for s in (7, 8)), arguments[2], jnp.asarray(0.3))
     cut, start = degree(1.0, 2, 1e-11), start_of(1.0, 2)
-    one = lambda way, a, t: jax.jvp(partial(scalar, lambda *a: way(Softmax(), *a, cut, start, False)), a, t)[1]  # noqa: E731
+    one = lambda way, a, t: jax.jvp(partial(scalar, lambda *a: way(SoftmaxAttention(), *a, cut, start, False)), a, t)[1]  # noqa: E731
     found = jax.jit(lambda a, t: [one(way, a, t) for way in WAYS.values()])(arguments, turn)
     np.testing.assert_allclose(found, found[0], rtol=1e-12)
 
@@ -207,8 +207,8 @@ def test_a_tolerance_below_the_noise_is_refused(dtype):
     floor = noise_floor(9.0, 2, dtype)
     assert admissible(9.0, 2, floor, dtype) and not admissible(9.0, 2, floor / 2, dtype)
     with pytest.raises(ArgumentError, match="noise"):
-        spectral_attend(Softmax(), x, y, 9.0, masses, floor / 2)
-    spectral_attend(Softmax(), x, y, 9.0, masses, floor)
+        spectral_attend(SoftmaxAttention(), x, y, 9.0, masses, floor / 2)
+    spectral_attend(SoftmaxAttention(), x, y, 9.0, masses, floor)
 
 
 def test_forces_below_the_noise_come_out_as_noise():
@@ -220,12 +220,12 @@ def test_forces_below_the_noise_come_out_as_noise():
 
 def test_arguments_are_checked():
     x, y, masses = problem(3, n=10)
-    call = partial(spectral_attend, Softmax())
+    call = partial(spectral_attend, SoftmaxAttention())
     for message, bad in {
         "length 2 to 8": lambda: call(jnp.eye(9), jnp.eye(9), 1.0, jnp.ones(9)),
         "rows of length 3": lambda: call(x, y[:, :2], 1.0, masses),
         "as many targets": lambda: call(x[:5], y, 1.0, masses, causal=True),
-        "softmax or unnormalised": lambda: spectral_attend(Hardmax(), x, y, 1.0, masses),
+        "softmax or unnormalised": lambda: spectral_attend(HardmaxAttention(), x, y, 1.0, masses),
         "beta_bound": lambda: jax.jit(lambda b: call(x, y, b, masses))(1.0),
         "`beta`": lambda: call(x, y, -1.0, masses),
         "above degree 120": lambda: call(*(a.astype("float32") for a in (x, y)), 900.0, masses, 1e-4),
@@ -236,7 +236,7 @@ def test_arguments_are_checked():
 
 def test_traced_temperatures_and_their_bound():
     x, y, masses = problem(2, n=10)
-    run = jax.jit(lambda b: spectral_attend(Softmax(), x, y, b, masses, beta_bound=5.0)[0])
+    run = jax.jit(lambda b: spectral_attend(SoftmaxAttention(), x, y, b, masses, beta_bound=5.0)[0])
     potential, vectors = dense(x, y, masses, 4.0)
     np.testing.assert_allclose(run(4.0), vectors / potential[:, None], atol=1e-9)
     assert bool(jnp.isnan(run(5.5)).all())
@@ -247,7 +247,7 @@ def test_low_temperatures_on_the_sphere():
     if "native" not in WAYS:
         pytest.skip("slow without native code")
     x, y, masses = problem(3, n=60)
-    found = spectral_attend(Unnormalised(1000.0), x, y, 1000.0, masses, 1e-12)[0]
+    found = spectral_attend(UnnormalisedAttention(1000.0), x, y, 1000.0, masses, 1e-12)[0]
     np.testing.assert_allclose(found, dense(x, y, masses, 1000.0)[1], atol=2e-12)
 
 
@@ -258,8 +258,10 @@ def test_general_weights_reduce_to_it():
     query, key, value = 2 * q, np.linalg.qr(r)[0], np.random.default_rng(2).standard_normal((3, 3))
     rotation = query.T @ key / 2
     masses = jnp.full(50, 1 / 50)
-    exact = attend(Softmax(), jnp.asarray(x @ query.T), jnp.asarray(x @ key.T), jnp.asarray(x @ value.T), masses)
-    out, scale = spectral_attend(Softmax(), jnp.asarray(x), jnp.asarray(x @ rotation.T), 2.0, masses)
+    exact = attend(
+        SoftmaxAttention(), jnp.asarray(x @ query.T), jnp.asarray(x @ key.T), jnp.asarray(x @ value.T), masses
+    )
+    out, scale = spectral_attend(SoftmaxAttention(), jnp.asarray(x), jnp.asarray(x @ rotation.T), 2.0, masses)
     np.testing.assert_allclose(out @ rotation @ value.T, exact[0], atol=1e-9)
     np.testing.assert_allclose(scale, exact[1], atol=1e-9)
 

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.model import GramAttention, SelfAttention
 from pathlines.observable.energy import energy_fraction
 from pathlines.observable.pairs import deficits
-from pathlines.weights import Fixed, Identity
+from pathlines.weights import FixedWeights, IdentityWeights
 
 N, D = 6, 3
-KINDS = {"sa": Softmax(), "usa": Unnormalised()}
+KINDS = {"sa": SoftmaxAttention(), "usa": UnnormalisedAttention()}
 NOW = np.zeros(())
 ROUNDING = 1e-13
 
@@ -86,8 +86,8 @@ def test_rotation_equivariance_with_weights(seed, turn, beta):
     """Turning tokens and matrices together turns the velocity."""
     x, q = tokens(seed), rotation(turn)
     matrices = np.random.default_rng(seed + 1).standard_normal((3, D, D))
-    plain = attention("sa", beta, weights=Fixed(*matrices))
-    turned = attention("sa", beta, weights=Fixed(*(q.T @ m @ q for m in matrices)))
+    plain = attention("sa", beta, weights=FixedWeights(*matrices))
+    turned = attention("sa", beta, weights=FixedWeights(*(q.T @ m @ q for m in matrices)))
     np.testing.assert_allclose(drift(turned, x @ q), drift(plain, x) @ q, rtol=0, atol=1e-11)
 
 
@@ -106,7 +106,7 @@ def test_permutation_equivariance(kind, seed, order, beta):
 @given(seed=seeds, beta=betas, value=st.sampled_from([1.0, -1.0]))
 def test_velocity_is_tangent(kind, seed, beta, value):
     x = tokens(seed)
-    v = drift(attention(kind, beta, weights=Identity(value)), x)
+    v = drift(attention(kind, beta, weights=IdentityWeights(value)), x)
     assert float(np.abs(np.sum(x * v, axis=1)).max()) < ROUNDING * np.exp(beta)
 
 
@@ -130,8 +130,8 @@ def test_unnormalised_weights(seed, beta):
 def test_scaled_kernel_is_a_slower_clock(seed, beta):
     """e^{β(<x,y>-1)} runs e^β times slower than e^{β<x,y>}."""
     x = tokens(seed)
-    scaled = SelfAttention(beta, attention=Unnormalised(shift=jnp.asarray(beta)))
-    plain = SelfAttention(beta, attention=Unnormalised(shift=jnp.zeros(())))
+    scaled = SelfAttention(beta, attention=UnnormalisedAttention(shift=jnp.asarray(beta)))
+    plain = SelfAttention(beta, attention=UnnormalisedAttention(shift=jnp.zeros(())))
     np.testing.assert_allclose(np.exp(beta) * drift(scaled, x), drift(plain, x), rtol=0, atol=ROUNDING * np.exp(beta))
 
 
@@ -164,7 +164,7 @@ def test_energy_identity(kind, seed, beta, counts):
 def test_energy_identity_with_symmetric_weights(seed, beta, sign):
     """V = ±QᵀK symmetric: the identity holds with the exponent β<x_i, QᵀK x_j>, and V = -QᵀK goes downhill."""
     score = symmetric(seed)
-    model = SelfAttention(beta, weights=Fixed(sign * score, query=score))
+    model = SelfAttention(beta, weights=FixedWeights(sign * score, query=score))
     slope, power = energy_slope(model, tokens(seed))
     assert float(slope) == pytest.approx(float(power), abs=1e-11)
     assert sign * float(power) >= 0
@@ -175,7 +175,7 @@ def test_energy_identity_with_symmetric_weights(seed, beta, sign):
 def test_no_energy_identity_for_generic_weights(seed, beta):
     """The law above is not vacuous: with unrelated Q, K, V the two sides differ, and the model says so."""
     matrices = np.random.default_rng(seed).standard_normal((3, D, D))
-    model = SelfAttention(beta, weights=Fixed(*matrices))
+    model = SelfAttention(beta, weights=FixedWeights(*matrices))
     slope, power = energy_slope(model, tokens(seed))
     assert model.energy_identity() != "holds"
     assert abs(float(slope) - float(power)) > 1e-9

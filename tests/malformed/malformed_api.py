@@ -1,7 +1,7 @@
 """Malformed calls of every public name, made from one good call each: one argument is spoilt at a time.
 
 What an argument may be is read off its annotation and the good value; what is spoilt is never a value that somebody
-could mean. Results that only the package makes (``Run``, ``Parameters``, ``Markers``) are not called here.
+could mean. Results that only the package makes (``RECORDS``) are not called here.
 """
 
 import inspect
@@ -15,8 +15,15 @@ import pathlines as pl
 from pathlines.architecture import from_numbers
 from pathlines.limit.homogenized.attended import uniform_attention
 
-RECORDS = {"Run", "Parameters", "Markers"}
-NO_ARGUMENTS = {"Affine", "Hardmax", "L2", "Linear", "Softmax", "enable_float64"}
+RECORDS = {"Run", "HomogenizedParameters", "WeightedNodes"}
+NO_ARGUMENTS = {
+    "AffineAttention",
+    "HardmaxAttention",
+    "L2Attention",
+    "LinearAttention",
+    "SoftmaxAttention",
+    "enable_float64",
+}
 KEY = jax.random.key(0)
 ON_CIRCLE = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 EYE = np.eye(2)
@@ -26,11 +33,12 @@ LINE = np.array([0.0, 0.5, 2.0])
 @cache
 def good_calls():
     """A good call of each public name that can be called: arguments by name."""
-    sa, chain = pl.SelfAttention(2.0), pl.RandomTransformer(3)
+    sa, chain, softmax = pl.SelfAttention(2.0), pl.RandomTransformer(3), pl.SoftmaxAttention()
     finite_chain = pl.RandomTransformer(law=pl.MixtureHeads(EYE[None], EYE[None]), beta=1.0)
     law, gaussian = pl.GaussianHeads(2), {"value": EYE, "query": EYE, "key": EYE, "scale": 1.0}
     matrices = {"A": 0.1 * EYE, "V": EYE, "cov": EYE}
     potential = pl.perceptron_potential(ON_CIRCLE, np.array([1.0, -1.0, 0.5]))
+    land = pl.perceptron_landscape(potential, 4.0)
     finite = {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1), "beta": 1.0, "step": 0.1}
     normal = {"mean": np.zeros(2), "covariance": EYE}
     collapse = {"n": 8, "b": 1.0, "level": 0.5, "p": math.inf, "d": 16.0, "gamma0": 0.0}
@@ -42,21 +50,21 @@ def good_calls():
         "CircleMeasure": {"chain": pl.RandomTransformer(2), "cells": 32},
         "Euclidean": {"dim": 3},
         "FiniteLawSDE": {**finite, "heads": 1, "corrector": "full", "update": "ambient"},
-        "Fixed": {"value": EYE, "query": EYE, "key": EYE},
-        "FrozenExponentAttention": {"value": EYE, "beta": 1.0, "query": EYE, "key": EYE, "attention": pl.Softmax()},
+        "FixedWeights": {"value": EYE, "query": EYE, "key": EYE},
+        "FrozenExponentAttention": {"value": EYE, "beta": 1.0, "query": EYE, "key": EYE, "attention": softmax},
         "GaussianHeads": {"d": 2, "sigma_v": 1.0, "sigma_a": 1.0, "value_mean": EYE, "score_mean": EYE},
         "HomogenizedODE": {"law": law, "beta": 1.0, "step": 0.1, "heads": 1, "multiplicities": np.ones(3)},
         "HomogenizedSDE": {"law": law, "beta": 1.0, "step": 0.1, "time_step": 0.1, "method": "split"},
-        "Identity": {"value": 1.0},
+        "IdentityWeights": {"value": 1.0},
         "L2Gaussian": gaussian,
         "LinearGaussian": {**gaussian, "offset": 0.0},
         "LogisticPair": {"kappa": 2.0, "time_step": 0.01},
         "LowTemperaturePair": {"d": 4, "step": 0.3, "heads": 1, "sigma_v": 1.0},
         "MixtureHeads": {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1)},
-        "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": pl.Softmax(), "weights": pl.Identity()},
+        "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": softmax, "weights": pl.IdentityWeights()},
         "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},
         "PerceptronLandscape": {"beta": 1.0, "directions": ON_CIRCLE, "strengths": np.ones(3), "kind": "usa"},
-        "Piecewise": {"switches": np.array([1.0]), "value": np.stack([EYE, EYE])},
+        "PiecewiseWeights": {"switches": np.array([1.0]), "value": np.stack([EYE, EYE])},
         "RandomArchitecture": {"architecture": from_numbers([8, 2, 2, 16, 32, 0.02]).architecture},
         "RandomBlock": {"attention": chain, "perceptron": pl.RandomPerceptron()},
         "RandomEncoder": {"d": 8, "heads": 2, "placement": "post", "residual": 1.0, "logit": 1.0, "activation": "erf"},
@@ -64,25 +72,25 @@ def good_calls():
         "RandomTransformer": {"d": 3, "heads": 1, "step": 0.3, "beta": 1.0, "sigma_v": 1.0, "update": "ambient"},
         "RescaledAttention": {"value": EYE, "query": EYE, "key": EYE, "beta": 1.0},
         "SelfAttention": {
-            "beta": 2.0, "attention": pl.Softmax(), "weights": pl.Identity(), "perceptron": None,
+            "beta": 2.0, "attention": softmax, "weights": pl.IdentityWeights(), "perceptron": None,
             "multiplicities": np.ones(3), "space": "sphere", "summation": "auto",
         },
-        "Sigmoid": {"bias": 0.0},
+        "SigmoidAttention": {"bias": 0.0},
         "SigmoidGaussian": {**gaussian, "bias": 0.0},
-        "Sinkhorn": {"eps": 1.0, "prefactor": "1/eps", "iterations": 5, "tolerance": 1e-9},
+        "SinkhornAttention": {"eps": 1.0, "prefactor": "1/eps", "iterations": 5, "tolerance": 1e-9},
         "SinkhornGaussian": {**gaussian, "eps": 1.0, "prefactor": "1/eps"},
         "SoftmaxGaussian": gaussian,
         "Sphere": {"dim": 3},
         "TransportedMeasure": {"chain": chain},
-        "Unnormalised": {"shift": 0.0},
+        "UnnormalisedAttention": {"shift": 0.0},
         "UnnormalisedGaussian": gaussian,
         "ZonalMeasure": {"d": 3, "beta": 9.0, "nodes": 40, "shift": 0.0},
         "asymptotic_regime": {"a": 1.0, "c": 1.0},
         "bures": {"one": EYE, "other": EYE},
-        "certificate": {"tokens": ON_CIRCLE, "beta": 5.0},
+        "cap_certificate": {"tokens": ON_CIRCLE, "beta": 5.0},
         "chain": {"model": chain, "start": np.eye(3), "depth": 2, "key": KEY, "runs": 2, "every": 1, "memory": 1e9},
         "circle_distance": {"one": LINE, "other": LINE},
-        "closure": {"kind": "softmax", "value": EYE, "query": EYE, "key": EYE},
+        "gaussian_closure": {"kind": "softmax", "value": EYE, "query": EYE, "key": EYE},
         "cloud_distance": {"one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2, "directions": 8, "seed": 0},
         "cluster_flow": {"positions": LINE, "beta": 9.0, "masses": np.full(3, 1 / 3), "delta": 0.01, "rtol": 1e-8},
         "coarsen": {"model": pl.SelfAttention(9.0), "tokens": ON_CIRCLE, "until": 10.0, "delta": 0.01, "rtol": 1e-8},
@@ -118,13 +126,13 @@ def good_calls():
         "gram_flow": {"gram": np.eye(3), "attended": uniform_attention, "times": [1.0], "d": 8.0, "tolerance": 1e-8},
         "gram_layers": {"gram": np.eye(3), "attended": uniform_attention, "layers": 2, "v": 0.1, "d": 8.0},
         "growth_rates": {"beta": 9.0, "d": 2, "count": 4, "kind": "sa"},
-        "landscape": {"potential": potential, "beta": 4.0, "kernel": "scaled"},
+        "perceptron_landscape": {"potential": potential, "beta": 4.0, "kernel": "scaled"},
         "layer_map_curve": {"layers": 4, "n": 8, "b": 1.0, "v": 0.1, "d": 16.0, "norm": "post", "r0": 1.0},
         "layers": {"model": sa, "tokens": np.eye(3), "depth": 2, "step": 0.1, "record": ["mean_overlap"], "every": 1},
         "line_to_gaussian": {"points": LINE, "mean": 0.0, "deviation": 1.0, "p": 1, "masses": np.full(3, 1 / 3)},
         "log_merging_time": {"beta": 9.0, "start": 1.0, "end": 0.1, "kind": "usa", "masses": (0.5, 0.5)},
         "logistic_mass": {"times": LINE, "mass0": 0.5},
-        "minimise": {"land": pl.landscape(potential, 4.0), "tolerance": 1e-8, "points": 50, "most": 20},
+        "perceptron_minimiser": {"land": land, "tolerance": 1e-8, "points": 50, "most": 20},
         "mode_covariances": {"angles": LINE, "logit_scale": 1.0, "largest": 3},
         "mode_positions": {"samples": LINE, "beta": 2.0},
         "mode_rates": {"angles": LINE, "logit_scale": 1.0, "largest": 3},
@@ -147,11 +155,11 @@ def good_calls():
         "sensitivities": collapse,
         "sigma_points": normal,
         "synchronous_coupling": {
-            "model": sa, "mean_field": lambda multiplicities: sa, "law": pl.Markers(ON_CIRCLE, np.full(3, 1 / 3)),
+            "model": sa, "mean_field": lambda multiplicities: sa, "law": pl.WeightedNodes(ON_CIRCLE, np.full(3, 1 / 3)),
             "samples": ON_CIRCLE[None], "times": [0.1],
         },
         "trapezoid": {**normal, "step": 0.5, "reach": 2.0, "drop": 0.0},
-        "trust": {**matrices, "n": 10, "tolerance": 0.1},
+        "closure_horizon": {**matrices, "n": 10, "tolerance": 0.1},
         "two_sample_modes": {"beta": 2.0},
         "uniform_attention": {"d": 4, "beta": 1.0, "sigma_a": 1.0},
         "zonal_start": {"moments": {1: 0.1}, "n": 8, "d": 3},

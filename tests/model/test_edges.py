@@ -71,7 +71,7 @@ def test_coincident_tokens_stay_coincident_in_the_gram_form():
 
 def test_piecewise_weights_switch_in_float32_too():
     value = np.stack([np.eye(3), np.diag([1.0, 2.0, -1.0])])
-    model = pl.SelfAttention(1.0, weights=pl.Piecewise([0.7], value))
+    model = pl.SelfAttention(1.0, weights=pl.PiecewiseWeights([0.7], value))
     start = pl.Sphere(3).sines(5)
     exact = pl.flow(model, start, times=[1.4], rtol=1e-11)["tokens"].values
     single = pl.flow(model, jnp.asarray(start, "float32"), times=[1.4], method="rk4", step=0.05)["tokens"].values
@@ -94,7 +94,7 @@ def test_beyond_the_horizon_from_the_start_stops_at_once():
 
 
 def test_repulsive_pre_ln_stops_where_magnitudes_vanish():
-    model = pl.NormalisedAttention(1.0, "pre", weights=pl.Identity(-1.0))
+    model = pl.NormalisedAttention(1.0, "pre", weights=pl.IdentityWeights(-1.0))
     with pytest.warns(PathlinesWarning, match=r"diverged at t = (0\.99|1)"):
         run = pl.flow(model, np.array([[1.0, 0.0]]), times=[0.5, 2.0], record="magnitude")
     assert len(run.time) == 1
@@ -109,12 +109,12 @@ def test_vanishing_attention_moves_nothing():
 
 
 def test_zero_value_is_a_frozen_flow_with_a_passing_certificate():
-    run = pl.flow(pl.SelfAttention(2.0, weights=pl.Identity(0.0)), pl.Sphere(3).sines(4), times=[1.0])
+    run = pl.flow(pl.SelfAttention(2.0, weights=pl.IdentityWeights(0.0)), pl.Sphere(3).sines(4), times=[1.0])
     assert run.certificate("energy_identity").passed
 
 
 def test_hard_max_does_not_claim_an_energy_identity():
-    assert "hard-max" in pl.SelfAttention(2.0, attention=pl.Hardmax()).energy_identity()
+    assert "hard-max" in pl.SelfAttention(2.0, attention=pl.HardmaxAttention()).energy_identity()
 
 
 @pytest.mark.parametrize("name", ["energy", "overlaps", "mean_overlap", "energy_fraction", "pair_histogram"])
@@ -134,12 +134,12 @@ def test_one_token():
 
 def test_mode_mass_uses_eigenvectors_under_a_scheme_and_refuses_general_values():
     matrix = np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 0.5, -1.0]])
-    model = pl.NormalisedAttention(1.0, "pre", weights=pl.Fixed(matrix, query=matrix))
+    model = pl.NormalisedAttention(1.0, "pre", weights=pl.FixedWeights(matrix, query=matrix))
     start = pl.Sphere(3).sines(5)
     mass = pl.flow(model, start, times=[0.0, 0.1], record="mode_mass")["mode_mass"].values[0]
     np.testing.assert_allclose(mass, np.mean((np.asarray(start) @ np.linalg.eigh(matrix)[1]) ** 2, axis=0), rtol=1e-12)
     with pytest.raises(FormError, match="symmetric"):
-        skew = pl.SelfAttention(1.0, weights=pl.Fixed(np.triu(matrix)))
+        skew = pl.SelfAttention(1.0, weights=pl.FixedWeights(np.triu(matrix)))
         pl.flow(skew, start, times=[0.1], record="mode_mass")
 
 

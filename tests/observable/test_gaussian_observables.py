@@ -10,7 +10,7 @@ from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
 from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points
 from pathlines.observable import OBSERVABLES
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((40, 3)) @ np.diag([2.0, 1.0, 0.1]) + 0.3
@@ -24,7 +24,7 @@ EIGENVALUES = np.linalg.eigvalsh(COV)[::-1]
 
 def snapshots():
     """The same mean and covariance, as weighted tokens and as a closure."""
-    tokens = SelfAttention(1.0, weights=Fixed(V, A), multiplicities=MASSES, space="euclidean")
+    tokens = SelfAttention(1.0, weights=FixedWeights(V, A), multiplicities=MASSES, space="euclidean")
     cloud = SoftmaxGaussian(V, A)
     for model, start in ((tokens, X), (cloud, sigma_points(MASSES @ X, COV))):
         state = model.initial(jnp.asarray(start))

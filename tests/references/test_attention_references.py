@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from pathlines.attention import Linear, Sigmoid, Sinkhorn, Unnormalised
+from pathlines.attention import LinearAttention, SigmoidAttention, SinkhornAttention, UnnormalisedAttention
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.integrate import flow
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 I = np.arange(1, 6)  # noqa: E741
 X = np.stack([np.cos(I), np.sin(2 * I)], axis=1)
-ONE, TWO, QK = Fixed(R.V, R.A), Fixed([R.V, R.V2], [R.A, R.A2]), Fixed(R.V, R.Q, R.K)
+ONE, TWO, QK = FixedWeights(R.V, R.A), FixedWeights([R.V, R.V2], [R.A, R.A2]), FixedWeights(R.V, R.Q, R.K)
 
 # name: options, Γ_1, Γ_5, Σ|Γ_i|², x_1(1), x_5(1)
 TABLE = {
@@ -28,15 +28,16 @@ TABLE = {
                (0.095177289473, 1.266134179875), (0.258467012034, -0.708515645762)),
     "l2": ({"attention": "l2", "weights": QK}, (0.064667655300, -0.029314048858), (-0.160931303912, -0.062830630185),
            0.145150850378, (0.596388039403, 0.866822069528), (0.134961690855, -0.627124848060)),
-    "sinkhorn": ({"attention": Sinkhorn(0.7, "1")}, (-0.093805035000, 0.048145771611),
+    "sinkhorn": ({"attention": SinkhornAttention(0.7, "1")}, (-0.093805035000, 0.048145771611),
                  (0.044359769603, -0.133542395629), 0.198370133823, (0.461600401587, 0.949722638307),
                  (0.383383085447, -0.704740925571)),
-    "sigmoid": ({"attention": Sigmoid()}, (-0.055910559794, -0.017863611447), (-0.032844041357, -0.051686785003),
-                0.032654327699, (0.485985265624, 0.883553287428), (0.253098030426, -0.605376390563)),
-    "unnormalised": ({"attention": Unnormalised()}, (-0.125420459841, 0.011639984596),
+    "sigmoid": ({"attention": SigmoidAttention()}, (-0.055910559794, -0.017863611447),
+                (-0.032844041357, -0.051686785003), 0.032654327699, (0.485985265624, 0.883553287428),
+                (0.253098030426, -0.605376390563)),
+    "unnormalised": ({"attention": UnnormalisedAttention()}, (-0.125420459841, 0.011639984596),
                      (-0.030682072079, -0.120609783961), 0.249937717849, (0.424717524525, 0.884352586128),
                      (0.280666062457, -0.728077766134)),
-    "linear": ({"attention": Linear()}, (-0.011863014333, 0.102459688110), (0.081138079257, -0.034620472036),
+    "linear": ({"attention": LinearAttention()}, (-0.011863014333, 0.102459688110), (0.081138079257, -0.034620472036),
                0.069861242505, (0.525341086344, 1.026688647566), (0.383573376228, -0.579219727982)),
     "sphere": ({"space": "sphere"}, (-0.035561480849, 0.021130544898), (0.031756065384, 0.016558171601),
                0.049448132270, (0.483467884286, 0.875362099284), (0.498064266878, -0.867140119046)),
@@ -61,6 +62,6 @@ def test_fields_and_positions(name):
 
 
 def test_the_engine_has_the_same_positions():
-    model = SelfAttention(1.0, attention=Sinkhorn(0.7, "1"), weights=ONE, space="euclidean")
+    model = SelfAttention(1.0, attention=SinkhornAttention(0.7, "1"), weights=ONE, space="euclidean")
     run = flow(model, X, times=[1.0], method="rk4", step=0.02)
     np.testing.assert_allclose(run["tokens"].values[-1][[0, 4]], TABLE["sinkhorn"][4:], atol=1e-8)

@@ -13,7 +13,7 @@ from pathlines.model import RescaledAttention, SelfAttention
 from pathlines.observable.attention import leaders
 from pathlines.observable.clusters import cluster_count, cluster_labels
 from pathlines.observable.euclidean import cov_law
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 from references import clustering as ref
 
 SHARP = {"method": "dop853", "rtol": 1e-12}
@@ -71,7 +71,7 @@ def test_full_matrix_ends_on_two_hyperplanes():
 
 def test_negative_identity():
     times = sorted(ref.NEGATIVE_IDENTITY)
-    model = SelfAttention(1.0, space="euclidean", weights=Fixed(-np.eye(2)))
+    model = SelfAttention(1.0, space="euclidean", weights=FixedWeights(-np.eye(2)))
     run = flow(model, ref.EUCLIDEAN_START, times=times, record=(positions, cov_law), **SHARP)
     for k, t in enumerate(times):
         first, eigenvalues = ref.NEGATIVE_IDENTITY[t]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.claim import CLAIMS, evaluate
 from pathlines.domain import Sphere
 from pathlines.integrate import flow
@@ -17,7 +17,7 @@ from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention, Snapshot
 from pathlines.observable.energy import energy
 from pathlines.observable.pairs import mean_overlap, overlaps
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 from references import clustering as ref
 
 DIGITS = 3e-11
@@ -26,8 +26,8 @@ RECORD = (positions, overlaps, energy, mean_overlap)
 
 def model(name, beta):
     if name == "qkv":
-        return SelfAttention(beta, weights=Fixed(ref.QKV_VALUE, ref.QKV_QUERY, ref.QKV_KEY))
-    return SelfAttention(beta, attention=Unnormalised() if name == "usa" else None)
+        return SelfAttention(beta, weights=FixedWeights(ref.QKV_VALUE, ref.QKV_QUERY, ref.QKV_KEY))
+    return SelfAttention(beta, attention=UnnormalisedAttention() if name == "usa" else None)
 
 
 def runs():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pathlines.attention.kind import ATTENTIONS
-from pathlines.attention.linear import Linear
+from pathlines.attention.linear import LinearAttention
 
 
 @ATTENTIONS.add("affine")
-class Affine(Linear):
+class AffineAttention(LinearAttention):
     """a_ij = m_j (1 + s_ij): unnormalised attention to first order in the scores. Cost and closure as linear."""
 
     label: ClassVar[str] = "Affine attention"

@@ -12,7 +12,7 @@ from pathlines.foundation.papers import PERSPECTIVE, Paper
 
 
 @ATTENTIONS.add("hardmax")
-class Hardmax(Attention):
+class HardmaxAttention(Attention):
     """a_ij = m_j 1{j ∈ C_i} / Σ_{k ∈ C_i} m_k, C_i = argmax_j s_ij (A mathematical perspective, arXiv:2312.10794, §9).
 
     Scores within a few rounding errors of the row maximum count as tied.

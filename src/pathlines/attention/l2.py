@@ -13,7 +13,7 @@ from pathlines.foundation.papers import UNIFIED, Paper
 
 
 @ATTENTIONS.add("l2")
-class L2(LiftedSoftmax):
+class L2Attention(LiftedSoftmax):
     """a_ij = m_j e^{-β|q_i - k_j|²} / Σ_l m_l e^{-β|q_i - k_l|²} (no 1/2).
 
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322 (there β = 1). Since |q_i|² cancels it

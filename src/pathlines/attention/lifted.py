@@ -7,7 +7,7 @@ from typing import ClassVar
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import Attention
-from pathlines.attention.softmax import Softmax
+from pathlines.attention.softmax import SoftmaxAttention
 from pathlines.foundation.errors import FormError
 
 
@@ -19,11 +19,11 @@ class LiftedSoftmax(Attention):
     @property
     def core(self) -> Attention:
         """Softmax."""
-        return Softmax()
+        return SoftmaxAttention()
 
     def normalise(
         self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
     ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
         """Scores alone do not decide: queries and keys are lifted first."""
         name = type(self).__name__
-        raise FormError(f"{name} attention is not a function of the scores <q, k>; use SelfAttention or attend().")
+        raise FormError(f"{name} is not a function of the scores <q, k>; use SelfAttention or attend().")

@@ -16,7 +16,7 @@ BLOCK = 64
 
 
 @ATTENTIONS.add("linear")
-class Linear(Attention):
+class LinearAttention(Attention):
     """a_ij = m_j s_ij, so that A_i = M q_i with M = Σ_j m_j v_j k_jᵀ: O(n p d), never a sum over pairs.
 
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. The velocity is linear in the token,

@@ -15,7 +15,7 @@ from pathlines.foundation.papers import UNIFIED, Paper
 
 
 @ATTENTIONS.add("sigmoid")
-class Sigmoid(Attention):
+class SigmoidAttention(Attention):
     """a_ij = m_j σ(s_ij + b), σ(u) = 1/(1 + e^{-u}): rows are not normalised.
 
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. ``summed`` is the form of practice, a

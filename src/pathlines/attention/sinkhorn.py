@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int
 
 from pathlines.attention.kind import ATTENTIONS, Attention, Lifted, Sums
 from pathlines.attention.lifted import LiftedSoftmax
-from pathlines.attention.softmax import Softmax
-from pathlines.attention.unnormalised import Unnormalised
+from pathlines.attention.softmax import SoftmaxAttention
+from pathlines.attention.unnormalised import UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.papers import UNIFIED, Paper
 
@@ -42,7 +42,7 @@ class Balance(NamedTuple):
 
 
 @ATTENTIONS.add("sinkhorn")
-class Sinkhorn(LiftedSoftmax):
+class SinkhornAttention(LiftedSoftmax):
     """a_ij = m_j κ_ij, κ = e^{f_i + s_ij/ε + g_j} with Σ_j m_j κ_ij = 1 = Σ_i m_i κ_ij; the field is c Σ_j a_ij v_j.
 
     Sinkformers: Transformers with Doubly Stochastic Attention, arXiv:2110.11773; A Unified Perspective on the Dynamics
@@ -79,12 +79,12 @@ class Sinkhorn(LiftedSoftmax):
         self.tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
         self.start = None
 
-    def begun(self, start: Float[Array, ...]) -> Sinkhorn:
+    def begun(self, start: Float[Array, ...]) -> SinkhornAttention:
         """The same kind with a potential to begin with."""
         return eqx.tree_at(lambda kind: kind.start, self, start, is_leaf=lambda x: x is None)
 
     @property
-    def head_axes(self) -> Sinkhorn | None:
+    def head_axes(self) -> SinkhornAttention | None:
         """The first axis of ``start`` counts the heads."""
         if self.start is None:
             return None
@@ -93,7 +93,7 @@ class Sinkhorn(LiftedSoftmax):
     @property
     def core(self) -> Attention:
         """Softmax ends on rows; after columns the weights are what they are."""
-        return Softmax() if self.iterations is None or self.iterations % 2 else Unnormalised()
+        return SoftmaxAttention() if self.iterations is None or self.iterations % 2 else UnnormalisedAttention()
 
     def lift(
         self,

@@ -13,7 +13,7 @@ from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
 @ATTENTIONS.add("softmax")
-class Softmax(Attention):
+class SoftmaxAttention(Attention):
     """a_ij = m_j e^{s_ij} / Z_i, Z_i = Σ_k m_k e^{s_ik}; rows sum to one, the self term j = i is included."""
 
     normalised: ClassVar[bool] = True

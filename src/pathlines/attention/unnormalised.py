@@ -13,7 +13,7 @@ from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
 @ATTENTIONS.add("unnormalised")
-class Unnormalised(Attention):
+class UnnormalisedAttention(Attention):
     """a_ij = m_j e^{s_ij - shift}: the partition function of softmax replaced by a constant.
 
     ``shift = 0`` is the kernel e^{β<x,y>} as printed; ``shift = β`` is the scaled kernel e^{β(<x,y>-1)}, which never

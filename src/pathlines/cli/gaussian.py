@@ -153,19 +153,19 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
     import numpy as np
 
     from pathlines.integrate.gaussian_fate import fates
-    from pathlines.limit.gaussian.context import critical_time, trust
+    from pathlines.limit.gaussian.context import closure_horizon, critical_time
     from pathlines.limit.gaussian.matrices import factor
-    from pathlines.model.gaussian.closure import closure
+    from pathlines.model.gaussian.closure import gaussian_closure
 
     options = {k: problem[k] for k in (("eps", "prefactor") if problem["kind"] == "sinkhorn" else ())}
     matrices = [np.asarray(problem[k]) for k in ("value", "query", "key")]
-    model = closure(problem["kind"], *matrices, scale=problem["scale"], **options)
+    model = gaussian_closure(problem["kind"], *matrices, scale=problem["scale"], **options)
     start = factor("covariance", problem["covariance"])
     (fate,) = fates(model, start, until=until, rtol=rtol)
     document = {"problem": problem, "fate": msgspec.to_builtins(fate), "trust": None}
     if problem["kind"] == "softmax":
         score = problem["scale"] * matrices[2].T @ matrices[1]
-        found = msgspec.to_builtins(trust(score, matrices[0], problem["covariance"], n, tolerance))
+        found = msgspec.to_builtins(closure_horizon(score, matrices[0], problem["covariance"], n, tolerance))
         last = fate.blow_up_time or min(fate.time, LATEST)
         found["ends"] = critical_time(score, matrices[0], problem["covariance"], last)
         document["trust"] = {k: None if v == float("inf") else v for k, v in found.items()}
@@ -173,7 +173,7 @@ def judge(problem: dict[str, Any], n: int, tolerance: float, until: float, rtol:
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
-    fate, trust, kind = document["fate"], document["trust"], document["problem"]["kind"]
+    fate, horizon, kind = document["fate"], document["trust"], document["problem"]["kind"]
     vector = ", ".join(f"{x:.6g}" for x in fate["direction"])
     values = ", ".join(f"{x:.6g}" for x in fate["eigenvalues"])
     scaled = " of Σ/tr Σ" if fate["kind"] in ("blow-up", "exponential") else ""
@@ -185,10 +185,10 @@ def _lines(document: dict[str, Any]) -> list[str]:
         f"eigenvalues  {values}{scaled}; rank {fate['rank']}",
         f"reached      t = {fate['time']:.6g}, s = {fate['scale_free']:.3g}, ln(tr Σ/tr Σ₀) = {fate['log_growth']:.4g}",
     ]
-    if trust is not None:
-        lines.append(f"finite n     {trust['verdict']}: {trust['reason']}")
-        if trust["ends"]:
+    if horizon is not None:
+        lines.append(f"finite n     {horizon['verdict']}: {horizon['reason']}")
+        if horizon["ends"]:
             lines.append(
-                f"             at t = {trust['ends']:.6g} θ reaches 1/√2, then errors decay more slowly than n^-1/2"
+                f"             at t = {horizon['ends']:.6g} θ reaches 1/√2, then errors decay more slowly than n^-1/2"
             )
     return lines

@@ -47,8 +47,8 @@ def landscape(
     """
     from pathlines.foundation.errors import ArgumentError
     from pathlines.limit.metastability import perceptron_closed_forms as forms
-    from pathlines.limit.metastability.perceptron_landscape import landscape as pose
-    from pathlines.limit.metastability.perceptron_minimiser import minimise
+    from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape as pose
+    from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 
     ready()
     check_outputs(figures=(figure,))
@@ -58,7 +58,7 @@ def landscape(
             f"Option --figure draws the circle (d = 2), but the neurons of {file} have d = {potential.d}."
         )
     land = pose(potential, beta, kernel)
-    found = minimise(land)
+    found = perceptron_minimiser(land)
     splits = forms.splitting(land)
     if as_json:
         _print_json(land, found, splits, forms.maximum(land))

@@ -42,11 +42,11 @@ def regime(
     Examples: `pathlines regime --layers 96 --step 0.1 --heads 16`, `pathlines regime --mean --step 0.02 --plot r.pdf`.
     """
     ready()
-    from pathlines.limit.homogenized.parameters import Parameters
+    from pathlines.limit.homogenized.parameters import HomogenizedParameters
     from pathlines.limit.homogenized.regimes import regime as classify
 
     check_outputs(figures=(plot,))
-    numbers = Parameters.gaussian(n, d, step, heads=heads, logit_scale=logit_scale, layers=layers)
+    numbers = HomogenizedParameters.gaussian(n, d, step, heads=heads, logit_scale=logit_scale, layers=layers)
     found = classify(step, numbers.alpha, layers, epsilon, bound, centred=not mean)
     if plot is not None:
         from pathlines.draw import FIGURES, save_figure

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, finite_number, require
 from pathlines.integrate.cluster_flow import cluster_flow, merging_gap
 from pathlines.integrate.cluster_pulls import energy_of, pulls
@@ -173,13 +173,13 @@ def _kind(model: Any) -> str:
         raise ArgumentError(
             "Argument `model` must be SA or USA on the sphere with Q = K = V = I, but is another model."
         )
-    if not isinstance(model.attention, Unnormalised):
+    if not isinstance(model.attention, UnnormalisedAttention):
         return "sa"
     shift = float(model.attention.shift)
     require(
         shift == float(model.beta),
         "model",
-        "use the scaled kernel for USA, attention=Unnormalised(shift=beta), whose clock clusters keep",
+        "use the scaled kernel for USA, attention=UnnormalisedAttention(shift=beta), whose clock clusters keep",
         f"shift = {shift:g}",
     )
     return "usa"

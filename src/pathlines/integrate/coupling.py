@@ -20,7 +20,7 @@ from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model.base import Model
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.shared_noise import sharing
-from pathlines.numerics.quadrature import Markers
+from pathlines.numerics.quadrature import WeightedNodes
 
 
 class Coupling(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class WithListeners(Module):
 
 
 def synchronous_coupling(
-    model: Model, mean_field: Callable[..., Model], law: Markers, samples: Any, **options: Any
+    model: Model, mean_field: Callable[..., Model], law: WeightedNodes, samples: Any, **options: Any
 ) -> Coupling:
     """n tokens of ``model`` beside copies of the same starts that the mean field of ``law`` moves, by the same noise.
 
@@ -101,7 +101,7 @@ def synchronous_coupling(
     is E sup_ℓ |x_i - x̄_i|² = O(1/n), see ``Coupling.squares``.
     """
     of_kind("model", model, Model, "a model")
-    of_kind("law", law, Markers, "Markers, nodes with masses")
+    of_kind("law", law, WeightedNodes, "WeightedNodes, nodes with masses")
     a_function("mean_field", mean_field)
     couple = _coupled_layers if model.has_random_layers else _coupled_flows
     return couple(model, mean_field, law, samples, **options)
@@ -110,7 +110,7 @@ def synchronous_coupling(
 def _coupled_layers(
     model: Model,
     mean_field: Callable[..., Model],
-    law: Markers,
+    law: WeightedNodes,
     samples: Callable[[PRNGKeyArray], Any],
     *,
     key: PRNGKeyArray,
@@ -124,7 +124,7 @@ def _coupled_layers(
 
 
 def _coupled_flows(
-    model: Model, mean_field: Callable[..., Model], law: Markers, samples: Any, *, times: Any, **options: Any
+    model: Model, mean_field: Callable[..., Model], law: WeightedNodes, samples: Any, *, times: Any, **options: Any
 ) -> Coupling:
     starts = finite_array("samples", samples, ("runs", "n", "d")).astype(float)
     require(starts.size > 0, "samples", "hold at least one token", starts)

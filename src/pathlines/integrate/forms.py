@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
@@ -18,7 +18,7 @@ from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obs
 from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
 from pathlines.model.clustering.carried import CarriedSinkhorn, carries
 from pathlines.model.parts.summation import lightest
-from pathlines.weights import Identity
+from pathlines.weights import IdentityWeights
 
 FORMS = ("auto", "tokens", "span", "gram-deficit", "circle-fourier")
 CIRCLE_TOKENS = 128
@@ -101,12 +101,16 @@ def _plain(model: Model) -> str | None:
 
 def _kernel(model: SelfAttention) -> tuple[bool, Any]:
     kind = model.attention
-    return (True, kind.shift) if isinstance(kind, Unnormalised) else (False, 0.0)
+    return (True, kind.shift) if isinstance(kind, UnnormalisedAttention) else (False, 0.0)
 
 
 def _span_obstacle(model: Model, n: int, d: int, record: tuple[Observable, ...]) -> str | None:
     inner = model.inner if isinstance(model, NormalisedAttention) else model
-    if not isinstance(inner, SelfAttention) or not exactly(inner.weights, Identity) or inner.perceptron is not None:
+    if (
+        not isinstance(inner, SelfAttention)
+        or not exactly(inner.weights, IdentityWeights)
+        or inner.perceptron is not None
+    ):
         return "it needs Q = K = I and a scalar V (anything else singles out directions of R^d)"
     for part, kind in ((inner, SelfAttention), (model, type(model) if model is inner else NormalisedAttention)):
         if changed := overridden(part, kind):

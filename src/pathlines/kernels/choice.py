@@ -7,7 +7,7 @@ import os
 import msgspec
 import numpy as np
 
-from pathlines.attention import Attention, Softmax
+from pathlines.attention import Attention, SoftmaxAttention
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.native import native_serves
 from pathlines.kernels.spectral import admissible, coefficients, degree, noise_floor
@@ -66,7 +66,7 @@ class Sums(msgspec.Struct, frozen=True):
     @property
     def least_partition(self) -> float:
         """The smallest number that errors of the kernel may be divided by: one for fixed shifts."""
-        if not isinstance(self.attention, Softmax):
+        if not isinstance(self.attention, SoftmaxAttention):
             return 1.0
         return least_partition(1 / self.n, self.beta, self.causal) if self.partition is None else self.partition
 

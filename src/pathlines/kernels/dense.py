@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from pathlines.attention import Attention, Softmax
+from pathlines.attention import Attention, SoftmaxAttention
 from pathlines.foundation.errors import FormError
 from pathlines.kernels.native import fused_attend, native_serves
 from pathlines.kernels.portable import masked_weights, portable_attend
@@ -61,7 +61,7 @@ def _lifted(
     attention: Attention, queries: Array, keys: Array, values: Array, masses: Array, beta: Array | float, masked: bool
 ) -> tuple[Array, Array, Array]:
     if masked and attention.unmaskable:
-        raise FormError(f"There is no masked {type(attention).__name__} attention: {attention.unmaskable}.")
+        raise FormError(f"There is no masked {type(attention).__name__}: {attention.unmaskable}.")
     return attention.lift(queries, keys, values, masses, beta, softmax_sums)
 
 
@@ -69,4 +69,4 @@ def softmax_sums(
     queries: Float[Array, "n p"], keys: Float[Array, "m p"], values: Float[Array, "m d"], masses: Float[Array, " m"]
 ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """(averages, log partition functions): the sums that kinds may lift their vectors with."""
-    return attend(Softmax(), queries, keys, values, masses)
+    return attend(SoftmaxAttention(), queries, keys, values, masses)

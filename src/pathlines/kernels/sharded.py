@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
-from pathlines.attention import Attention, Unnormalised
+from pathlines.attention import Attention, UnnormalisedAttention
 from pathlines.attention.sinkhorn import beside
 from pathlines.foundation.errors import finite_number, require
 from pathlines.kernels.dense import attend
@@ -145,7 +145,7 @@ def _derivative(mesh: Mesh, causal: bool, primals: Any, tangents: Any) -> tuple[
     def again(queries: Array, block: tuple[Array, ...]) -> Attended:
         keys, values, masses = block
         lifted = beside(queries, -level), (beside(keys, 1.0), beside(values, 1.0), masses)
-        sums = _any_ring(Unnormalised(), *lifted, mesh, causal)[0]
+        sums = _any_ring(UnnormalisedAttention(), *lifted, mesh, causal)[0]
         return averages(sums[:, :-1], jnp.where(none, 0.0, sums[:, -1]), level)
 
     return found, jax.jvp(again, primals[1:], tangents[1:])[1]

@@ -11,7 +11,7 @@ import numpy as np
 from pathlines.attention import ATTENTIONS, Attention
 from pathlines.model.base import MODELS, Description
 from pathlines.model.self_attention import SelfAttention
-from pathlines.weights import Fixed, Identity
+from pathlines.weights import FixedWeights, IdentityWeights
 
 COMMON = {
     "beta": 1.0,
@@ -39,9 +39,9 @@ def builder(kind: type[Attention]) -> Callable[..., SelfAttention]:
         matrices = [None if given[name] is None else np.asarray(given[name], float) for name in ("query", "key")]
         value = np.asarray(1.0 if given["value"] is None else given["value"], float)
         if value.ndim == 0 and all(m is None for m in matrices):
-            weights: Any = Identity(float(value))
+            weights: Any = IdentityWeights(float(value))
         else:
-            weights = Fixed(value * np.eye(given["d"]) if value.ndim == 0 else value, *matrices)
+            weights = FixedWeights(value * np.eye(given["d"]) if value.ndim == 0 else value, *matrices)
         return SelfAttention(
             given["beta"],
             attention=chosen,

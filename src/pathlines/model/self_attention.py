@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import ATTENTIONS, Attention, Softmax, Unnormalised
+from pathlines.attention import ATTENTIONS, Attention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, of_kind, require
 from pathlines.foundation.module import overridden
@@ -26,7 +26,7 @@ from pathlines.model.parts.mask import Mask
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.model.parts.summation import SpectralSum, lightest, reduction_of
 from pathlines.model.parts.value_symmetry import energy_identity, symmetric_value
-from pathlines.weights import Identity, Weights
+from pathlines.weights import IdentityWeights, Weights
 
 LARGEST_GRAM = MANY_TOKENS
 START: Any = np.zeros(())
@@ -42,7 +42,7 @@ class SelfAttention(Model):
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
 
     Symbols. β ≥ 0 multiplies the score (the usual 1/√d and the norms of Q, K are inside it); softmax is over j and
-    includes j = i; ``attention=Unnormalised()`` replaces the partition function by n (USA), and any other kind of
+    includes j = i; ``attention=UnnormalisedAttention()`` replaces the partition function by n (USA), any other of
     ``ATTENTIONS`` (or its name) stands in the same place, with β times its scores. On ``space="euclidean"`` the
     projection P is dropped. ``multiplicities`` w_j stand for w_j coincident tokens (scores get + ln w_j), exactly; a
     token with w_j = 0 listens and is not heard (at the end of the list it costs a row and no column).
@@ -89,17 +89,17 @@ class SelfAttention(Model):
     ) -> None:
         beta = finite_number("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
-        kind = Softmax() if attention is None else attention
+        kind = SoftmaxAttention() if attention is None else attention
         self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
         of_kind("attention", self.attention, Attention, "a kind of attention or its name")
         self.mask = Mask(self.attention, causal, prefix)
-        if isinstance(self.attention, Unnormalised) and beta - float(self.attention.shift) > 700:
+        if isinstance(self.attention, UnnormalisedAttention) and beta - float(self.attention.shift) > 700:
             raise ArgumentError(
                 f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
-                "kernel e^(β(<x,y>-1)), attention=Unnormalised(shift=beta), whose time runs e^β times slower."
+                "kernel e^(β(<x,y>-1)), attention=UnnormalisedAttention(shift=beta), whose time runs e^β times slower."
             )
         self.beta = jnp.asarray(beta)
-        self.weights = Identity() if weights is None else of_kind("weights", weights, Weights, "Weights")
+        self.weights = IdentityWeights() if weights is None else of_kind("weights", weights, Weights, "Weights")
         self.perceptron = None if perceptron is None else of_kind("perceptron", perceptron, Perceptron, "a Perceptron")
         self.multiplicities = checked_multiplicities(multiplicities)
         whole = multiplicities is None or self.mask.causal
@@ -266,9 +266,9 @@ class SelfAttention(Model):
     def _energy_by_sums(self, x: Float[Array, "n d"], t: Array, masses: Float[Array, " n"]) -> Float[Array, ""]:
         """F = (Σ_i m_i Z_i e^{-β} - 1)/(2β) without the n × n pairs; near collapse its digits are absolute."""
         if self.mask.causal:  # the energy is that of all pairs
-            log_partition = attend(Softmax(), *self.paired(x, t), x, masses, beta=self.beta)[1]
+            log_partition = attend(SoftmaxAttention(), *self.paired(x, t), x, masses, beta=self.beta)[1]
         else:
-            log_partition = eqx.tree_at(lambda m: m.attention, self, Softmax()).attend(x, t)[1]
+            log_partition = eqx.tree_at(lambda m: m.attention, self, SoftmaxAttention()).attend(x, t)[1]
         mean = masses @ x
         flat = (jnp.sum(mean * mean) - 1) / 2
         safe = jnp.where(self.beta > 0, self.beta, 1.0)
@@ -296,8 +296,8 @@ class SelfAttention(Model):
         rows = np.asarray(state)
         if np.max(np.sum((rows - rows[0]) ** 2, axis=-1)) > 2 * RIPE_DEFICIT:
             return None
-        unnormalised = isinstance(self.attention, Unnormalised)
-        shift = self.attention.shift if isinstance(self.attention, Unnormalised) else 0.0
+        unnormalised = isinstance(self.attention, UnnormalisedAttention)
+        shift = self.attention.shift if isinstance(self.attention, UnnormalisedAttention) else 0.0
         rate = np.exp(float(self.beta) - float(shift)) if unnormalised else 1.0
         deficits = self.deficits(state, jnp.asarray(t))
         largest = float(np.max(np.asarray(deficits)))
@@ -344,7 +344,7 @@ def _energy_identity(model: SelfAttention) -> tuple[str, float]:
 
 def _build(kind: Attention | None) -> Any:
     def build(beta: float = 4.0, value: float = 1.0, space: str = "sphere") -> SelfAttention:
-        return SelfAttention(beta, attention=kind, weights=Identity(value), space=space)
+        return SelfAttention(beta, attention=kind, weights=IdentityWeights(value), space=space)
 
     return build
 
@@ -363,7 +363,7 @@ MODELS.register(
 MODELS.register(
     "usa",
     Description(
-        _build(Unnormalised()),
+        _build(UnnormalisedAttention()),
         "Unnormalised self-attention (USA)",
         "ẋᵢ = P_xᵢ( n⁻¹ Σⱼ e^{β⟨xᵢ,xⱼ⟩} xⱼ )",
         "The same clusters, but faster the larger β: the late rate is e^β instead of 1. Not a time change of SA.",

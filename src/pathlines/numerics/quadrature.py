@@ -18,14 +18,14 @@ ROUNDING = 1e-12
 """Eigenvalues of a covariance may be negative by this share of the largest: rounding of whoever formed it."""
 
 
-class Markers(NamedTuple):
+class WeightedNodes(NamedTuple):
     """Tokens (n, d) and their masses, which sum to one."""
 
     tokens: Float[np.ndarray, "n d"]
     masses: Float[np.ndarray, " n"]
 
 
-def gauss_hermite(mean: Any, covariance: Any, order: int, drop: float = 0.0) -> Markers:
+def gauss_hermite(mean: Any, covariance: Any, order: int, drop: float = 0.0) -> WeightedNodes:
     """Tensor Gauss-Hermite nodes of N(mean, covariance), ``order`` each way; masses ≤ ``drop`` are left out.
 
     A covariance of rank r takes order^r nodes.
@@ -34,7 +34,7 @@ def gauss_hermite(mean: Any, covariance: Any, order: int, drop: float = 0.0) -> 
     return _gaussian(mean, covariance, nodes, weights, drop)
 
 
-def trapezoid(mean: Any, covariance: Any, step: float = 0.1, reach: float = 8.0, drop: float = 0.0) -> Markers:
+def trapezoid(mean: Any, covariance: Any, step: float = 0.1, reach: float = 8.0, drop: float = 0.0) -> WeightedNodes:
     """Equally spaced nodes of N(mean, covariance), ``step`` standard deviations apart up to ±``reach``."""
     step, reach = finite_number("step", step, 0.0, open_low=True), finite_number("reach", reach, 0.0, open_low=True)
     half = int(np.ceil(reach / step - 1e-9))
@@ -42,13 +42,13 @@ def trapezoid(mean: Any, covariance: Any, step: float = 0.1, reach: float = 8.0,
     return _gaussian(mean, covariance, nodes, np.exp(-(nodes**2) / 2), drop)
 
 
-def gauss_legendre(low: Any, high: Any, order: int) -> Markers:
+def gauss_legendre(low: Any, high: Any, order: int) -> WeightedNodes:
     """Tensor Gauss-Legendre nodes of the uniform law on the box [low, high]."""
     below, above = _row("low", low), _row("high", high)
     require(below.shape == above.shape and bool(np.all(below < above)), "high", "be above `low`, entry by entry", above)
     nodes, weights = np.polynomial.legendre.leggauss(positive_integer("order", order))
     points, masses = _tensor(nodes, weights, len(below))
-    return Markers(below + (points + 1) / 2 * (above - below), masses)
+    return WeightedNodes(below + (points + 1) / 2 * (above - below), masses)
 
 
 def _row(name: str, value: Any) -> np.ndarray:
@@ -72,14 +72,14 @@ def covariance_factor(name: str, covariance: Any, d: int) -> Float[np.ndarray, "
     return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def _gaussian(mean: Any, covariance: Any, nodes: np.ndarray, weights: np.ndarray, drop: float) -> Markers:
+def _gaussian(mean: Any, covariance: Any, nodes: np.ndarray, weights: np.ndarray, drop: float) -> WeightedNodes:
     centre = _row("mean", mean)
     drop = finite_number("drop", drop, 0.0, 1.0)
     factor = covariance_factor("covariance", covariance, len(centre))
     points, masses = _tensor(nodes, weights, factor.shape[1])
     kept = masses > drop
     require(bool(kept.any()), "drop", "leave at least one node", drop)
-    return Markers(centre + points[kept] @ factor.T, masses[kept] / masses[kept].sum())
+    return WeightedNodes(centre + points[kept] @ factor.T, masses[kept] / masses[kept].sum())
 
 
 def _tensor(nodes: np.ndarray, weights: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly
 from pathlines.integrate.observe import observable
@@ -32,7 +32,7 @@ def _deficit_of_many(snapshot: Snapshot) -> Array:
         found: Any = model.energy_deficit(snapshot.state, snapshot.time)
         return found
     mean, safe = masses @ x, jnp.where(beta > 0, beta, 1.0)
-    fraction = masses @ jnp.exp(attend(Softmax(), beta * x, x, x, masses)[1] - beta)
+    fraction = masses @ jnp.exp(attend(SoftmaxAttention(), beta * x, x, x, masses)[1] - beta)
     return jnp.where(beta > 0, (fraction - 1) / (2 * safe), (mean @ mean - 1) / 2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pathlines.attention import Sinkhorn
+from pathlines.attention import SinkhornAttention
 from pathlines.attention.sinkhorn import balance
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
@@ -19,7 +19,7 @@ from pathlines.model.self_attention import SelfAttention
 def sinkhorn_iterations(snapshot: Snapshot) -> Array:
     """Iterations (rows and columns) of the first head from g = 0 to its tolerance; 10 000 means that it gave up."""
     model = snapshot.model.inner if isinstance(snapshot.model, CarriedSinkhorn) else snapshot.model
-    if not isinstance(model, SelfAttention) or not isinstance(model.attention, Sinkhorn):
+    if not isinstance(model, SelfAttention) or not isinstance(model.attention, SinkhornAttention):
         raise FormError(f"{type(model).__name__} has no Sinkhorn attention; record it for SelfAttention(sinkhorn).")
     kind = model.attention
     query, key = model.paired(snapshot.tokens, snapshot.time)

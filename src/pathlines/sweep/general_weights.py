@@ -15,7 +15,7 @@ from pathlines.foundation.errors import finite_array, finite_number, positive_in
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import p_clustered
-from pathlines.weights import Fixed, Piecewise, Weights, gaussian_product, goe, wishart
+from pathlines.weights import FixedWeights, PiecewiseWeights, Weights, gaussian_product, goe, wishart
 
 SCORES = {"goe": goe, "product": gaussian_product}
 VALUES = ("+score", "-score", "wishart")
@@ -87,9 +87,9 @@ def _models(beta: float, M: np.ndarray, V: np.ndarray, pieces: int, period: floa
     """One model a sample: scores <Mᵀx_i, x_j>, values V x_j, in pieces of depth-time or constant."""
     query = np.swapaxes(M, -1, -2)
     if pieces == 1:
-        held: list[Weights] = [Fixed(v, query=q) for v, q in zip(V, query, strict=True)]
+        held: list[Weights] = [FixedWeights(v, query=q) for v, q in zip(V, query, strict=True)]
     else:
         switches = period * np.arange(1, pieces)
         rows = np.arange(len(V)).reshape(-1, pieces)
-        held = [Piecewise(switches, V[r], query=query[r]) for r in rows]
+        held = [PiecewiseWeights(switches, V[r], query=query[r]) for r in rows]
     return [SelfAttention(beta, weights=w) for w in held]

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import (
@@ -227,7 +227,7 @@ def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"])
 def _model(kind: str, reduced: bool) -> SelfAttention | GramAttention:
     if reduced:
         return GramAttention(1.0, unnormalised=kind == "usa")
-    return SelfAttention(1.0, attention=Softmax() if kind == "sa" else Unnormalised())
+    return SelfAttention(1.0, attention=SoftmaxAttention() if kind == "sa" else UnnormalisedAttention())
 
 
 def _of_tokens(x: Float[Array, "n d"], v: Float[Array, "n d"]) -> tuple[Float[Array, "n n"], Float[Array, "n n"]]:

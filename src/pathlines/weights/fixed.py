@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
-class Fixed(Weights):
+class FixedWeights(Weights):
     """Heads (Q_h, K_h, V_h), h = 1..H, constant in depth. Matrices are (d, d) for one head or (H, d, d)."""
 
     query: Float[Array, "h p d"] | None

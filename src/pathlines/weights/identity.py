@@ -9,7 +9,7 @@ from pathlines.foundation.errors import finite_number
 from pathlines.weights.heads import Heads, Weights
 
 
-class Identity(Weights):
+class IdentityWeights(Weights):
     """Q = K = I, V = value · I; ``value = -1`` is the repulsive flow."""
 
     value: Array

@@ -13,7 +13,7 @@ from pathlines.foundation.errors import ArgumentError, finite_array
 from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
-class Piecewise(Weights):
+class PiecewiseWeights(Weights):
     """Piece k holds for switches[k-1] ≤ t < switches[k]; stacks are (pieces, d, d) or (pieces, H, d, d)."""
 
     switches: tuple[float, ...] = eqx.field(static=True)

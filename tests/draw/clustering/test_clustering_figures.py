@@ -20,7 +20,7 @@ from pathlines.model import RescaledAttention, SelfAttention
 from pathlines.model.clustering.schemes import MixLN, OneOf, PeriLN, PreLN
 from pathlines.observable.pairs import mean_overlap
 from pathlines.sweep.general_weights import general_weights_diagram
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 
 def test_view_frame_is_orthonormal_and_keeps_the_eye_direction_in_the_middle():
@@ -39,7 +39,9 @@ def test_side_by_side_vs_flow():
     """Different weights in one program against one run each; 1e-6 is a hundred times the tolerance of both."""
     sphere, times = Sphere(3), [0.5, 2.0]
     starts = jnp.stack([sphere.uniform(jax.random.key(k), 5) for k in range(3)])
-    models = [SelfAttention(1.0 + k, weights=Fixed(np.diag([1.0, 0.5, -0.2 * k]), query=np.eye(3))) for k in range(3)]
+    models = [
+        SelfAttention(1.0 + k, weights=FixedWeights(np.diag([1.0, 0.5, -0.2 * k]), query=np.eye(3))) for k in range(3)
+    ]
     data = side_by_side(models, starts, times=times, record=mean_overlap, rtol=1e-8)
     for k in range(3):
         alone = flow(models[k], starts[k], times=times, record=mean_overlap, rtol=1e-8)
@@ -49,7 +51,7 @@ def test_side_by_side_vs_flow():
 def test_side_by_side_refuses_models_of_different_structure():
     starts = jnp.stack([Sphere(2).uniform(jax.random.key(k), 3) for k in range(2)])
     with pytest.raises(ArgumentError, match="differ in numbers only"):
-        side_by_side([SelfAttention(1.0), SelfAttention(1.0, weights=Fixed(np.eye(2)))], starts, times=[1.0])
+        side_by_side([SelfAttention(1.0), SelfAttention(1.0, weights=FixedWeights(np.eye(2)))], starts, times=[1.0])
     with pytest.raises(ArgumentError, match="one start a model"):
         side_by_side([SelfAttention(1.0)], starts, times=[1.0])
 

@@ -6,8 +6,8 @@ import pytest
 from pathlines.draw.figures.metastability.perceptron_clusters import clusters, clusters_of
 from pathlines.draw.gallery import FIGURES
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.metastability.perceptron_landscape import landscape
-from pathlines.limit.metastability.perceptron_minimiser import minimise
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 
 
@@ -16,7 +16,7 @@ def test_clusters_by_linkage_with_a_least_share():
     assert clusters(x, 25.0) == (3, 0.6)
     assert clusters(x, 25.0, least=0.02) == (2, 0.6)
     assert clusters(x, 0.01)[0] == 3  # linkage at π/4 at most on the circle, though 1/(2√β) = 5
-    found = minimise(landscape(perceptron_potential(on_circle([2.0]), [-0.7]), 25.0))
+    found = perceptron_minimiser(perceptron_landscape(perceptron_potential(on_circle([2.0]), [-0.7]), 25.0))
     assert clusters_of(found, 25.0) == (2, 0.5)
 
 

@@ -7,6 +7,7 @@ from scipy.integrate import quad
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.gaussian.context import (
+    closure_horizon,
     critical_time,
     entropy_deficit,
     error_prefactor,
@@ -14,7 +15,6 @@ from pathlines.limit.gaussian.context import (
     rate_exponent,
     scalar_critical_time,
     theta,
-    trust,
 )
 from pathlines.limit.gaussian.dirac import linear_token, unnormalised_blow_up
 from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2, singular_key_blow_up, singular_key_covariance
@@ -302,11 +302,11 @@ def test_context_laws_vs_references_and_sampling():
 
 
 def test_trust_says_yes_no_and_why():
-    good = trust(0.8 * A, V, COV, 10**6)
+    good = closure_horizon(0.8 * A, V, COV, 10**6)
     assert (good.verdict, good.exponent) == ("yes", 1.0) and good.tokens_needed < 10**6
-    assert trust(0.8 * A, V, COV, int(good.tokens_needed / 4)).verdict == "roughly"
-    assert trust(0.8 * A, V, COV, 2).verdict == "no"
-    bad = trust(4 * A, V, COV, 10**9)
+    assert closure_horizon(0.8 * A, V, COV, int(good.tokens_needed / 4)).verdict == "roughly"
+    assert closure_horizon(0.8 * A, V, COV, 2).verdict == "no"
+    bad = closure_horizon(4 * A, V, COV, 10**9)
     assert bad.verdict == "no" and "1/√2" in bad.reason and bad.exponent < 1
 
 

@@ -22,15 +22,15 @@ from pathlines.limit.gaussian.markers import gaussian_grid, hermite_nodes
 from pathlines.limit.gaussian.moments import head
 from pathlines.limit.gaussian.stability import KINDS, field_bound, law_constant, stability_bound, token_constant
 from pathlines.model import SelfAttention
-from pathlines.numerics.quadrature import Markers
-from pathlines.weights import Fixed
+from pathlines.numerics.quadrature import WeightedNodes
+from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(2)
 
 
 def carried(nodes, masses, until, steps):
     """RK4 with the engine's drift."""
-    model = SelfAttention(1.0, weights=Fixed(R.V, R.A), multiplicities=masses, space="euclidean")
+    model = SelfAttention(1.0, weights=FixedWeights(R.V, R.A), multiplicities=masses, space="euclidean")
     f = lambda x: np.asarray(model.drift(jnp.asarray(x), jnp.zeros(())))  # noqa: E731
     x, h = nodes, until / steps
     for _ in range(steps):
@@ -129,8 +129,8 @@ def test_constants_bound_fields(kind):
 
 def test_coupling_of_a_law_with_itself():
     """Two tokens that are the law: no error; another pair has one, and its copies follow the field of the law."""
-    law = Markers(np.array([[1.0], [-1.0]]), np.array([0.5, 0.5]))
-    build = partial(SelfAttention, 1.0, weights=Fixed([[0.5]], [[0.8]]), space="euclidean")
+    law = WeightedNodes(np.array([[1.0], [-1.0]]), np.array([0.5, 0.5]))
+    build = partial(SelfAttention, 1.0, weights=FixedWeights([[0.5]], [[0.8]]), space="euclidean")
     samples = np.array([[[1.0], [-1.0]], [[1.0], [0.3]]])
     found = synchronous_coupling(build(), build, law, samples, times=[0.2, 0.4], method="rk4", step=0.1)
     assert found.tokens.shape == found.copies.shape == (2, 2, 2, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.metastability.caps import caps, certificate, gathering, largest_overlap, rate_bounds
+from pathlines.limit.metastability.caps import cap_certificate, caps, gathering, largest_overlap, rate_bounds
 from pathlines.limit.metastability.merging import log_merging_time
 
 
@@ -50,19 +50,19 @@ def test_conditions():
 
 def test_certificate_finds_the_caps():
     angles = np.array([-0.1, 0.0, 0.1, 1.95, 2.0, 2.1])
-    found = certificate(angles, 60.0)
+    found = cap_certificate(angles, 60.0)
     assert found.labels.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
     tokens = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     assert np.all(np.sum(tokens * found.centres[found.labels], axis=1) >= 1 - found.epsilon)
     assert found.log_exit >= caps([0.0, 2.02], 0.006, 60.0, 6).log_exit - 2
-    sphere = certificate(np.vstack([np.eye(3), -np.eye(3)]), 50.0)
+    sphere = cap_certificate(np.vstack([np.eye(3), -np.eye(3)]), 50.0)
     assert len(sphere.centres) == 6
 
 
 def test_certificate_of_nothing():
     """Evenly spread tokens are in no separated caps."""
-    assert certificate(np.linspace(0, 2 * np.pi, 24, endpoint=False), 30.0) is None
-    lone = certificate(np.linspace(0, 0.2, 4), 60.0)
+    assert cap_certificate(np.linspace(0, 2 * np.pi, 24, endpoint=False), 30.0) is None
+    lone = cap_certificate(np.linspace(0, 0.2, 4), 60.0)
     assert len(lone.centres) == 1
 
 

@@ -16,8 +16,8 @@ from pathlines.limit.metastability.perceptron_closed_forms import (
     splitting,
     two_atoms,
 )
-from pathlines.limit.metastability.perceptron_landscape import landscape
-from pathlines.limit.metastability.perceptron_minimiser import minimise
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import (
     ACTIVATIONS,
     gelu_primitive_as_released,
@@ -28,7 +28,7 @@ from pathlines.limit.metastability.simplex_programme import simplex_masses
 
 
 def posed(beta, strengths=(1.0, -0.7), angles=(0.0, 2.0), activation="relu", kernel="scaled"):
-    return landscape(
+    return perceptron_landscape(
         perceptron_potential(on_circle(list(angles)), list(strengths), activation=activation), beta, kernel
     )
 
@@ -52,7 +52,7 @@ def written_out(land, theta, found):
 )
 def test_two_atoms_of_the_reference(beta, delta, energy):
     land = posed(beta)
-    found, closed = minimise(land), two_atoms(beta, 0.7)
+    found, closed = perceptron_minimiser(land), two_atoms(beta, 0.7)
     assert closed.delta == pytest.approx(delta, abs=1e-12) and closed.energy == pytest.approx(energy, abs=2e-14)
     np.testing.assert_allclose(found.angles, [2 - delta, 2 + delta], atol=1e-10)
     np.testing.assert_allclose(found.masses, 0.5, atol=1e-10)
@@ -60,14 +60,14 @@ def test_two_atoms_of_the_reference(beta, delta, energy):
 
 
 def test_three_atoms_of_the_reference():
-    found = minimise(posed(1.0))
+    found = perceptron_minimiser(posed(1.0))
     assert found.energy == pytest.approx(0.0756843489, abs=1e-10) and found.kkt_gap <= 1e-9
     np.testing.assert_allclose(found.angles, [1.975098, 4.010539, 4.755585], atol=1e-6)
     np.testing.assert_allclose(found.masses, [0.702280, 0.014082, 0.283638], atol=1e-6)
 
 
 def test_weak_weights_of_the_reference():
-    found = minimise(posed(4.0, (0.05, -0.03)))
+    found = perceptron_minimiser(posed(4.0, (0.05, -0.03)))
     assert found.energy == pytest.approx(0.0263962254, abs=1e-10) and found.kkt_gap <= 1e-9
     assert found.heaviest_mass < HEAVIEST
 
@@ -75,7 +75,7 @@ def test_weak_weights_of_the_reference():
 @pytest.mark.parametrize("beta", [1.0, 9.0])
 def test_certificate_written_out(beta):
     land = posed(beta)
-    found = minimise(land)
+    found = perceptron_minimiser(land)
     theta = np.random.default_rng(0).uniform(0, 2 * np.pi, 20000)
     level = found.masses @ written_out(land, found.angles, found)
     assert level == pytest.approx(found.multiplier, abs=1e-13)
@@ -87,8 +87,8 @@ def test_certificate_written_out(beta):
 def test_narrow_neurons_are_seen(d, length):
     """σ(|a|(cos θ - 1) + 1) acts within √(2/|a|) of its pole, where one point has E = 1/(2β) - ½ and gap 0."""
     pole = np.array([[0.6, 0.8], [0.48, 0.6, 0.64]][d - 2])
-    land = landscape(perceptron_potential([length * pole], [-1.0], [1 - length]), 4.0)
-    found = minimise(land)
+    land = perceptron_landscape(perceptron_potential([length * pole], [-1.0], [1 - length]), 4.0)
+    found = perceptron_minimiser(land)
     assert found.energy == pytest.approx(1 / 8 - 0.5, abs=1e-10) and found.kkt_gap <= 1e-9
     np.testing.assert_allclose(found.atoms, [pole], atol=1e-7)
     assert greatest(perceptron_potential([length * pole], [1.0], [1 - length]))[1] == pytest.approx(1.0, abs=1e-9)
@@ -113,7 +113,7 @@ def test_minimiser_vs_projected_gradient_on_a_grid(beta, strengths):
         after = simplex_projection(ahead - step * (kernel @ ahead + v))
         faster = (1 + np.sqrt(1 + 4 * pace * pace)) / 2
         masses, ahead, pace = after, after + (pace - 1) / faster * (after - masses), faster
-    excess = masses @ kernel @ masses / 2 + v @ masses - minimise(land).energy
+    excess = masses @ kernel @ masses / 2 + v @ masses - perceptron_minimiser(land).energy
     assert -1e-13 < excess < 2e-5
 
 
@@ -130,14 +130,14 @@ def test_simplex_programme_vs_enumeration():
 
 def test_kernels_differ_by_the_weight_of_the_perceptron():
     """Unscaled with ω is e^β times scaled with ω e^{-β}."""
-    plain = minimise(posed(2.0, (1.0, -0.7), kernel="unscaled"))
-    weak = minimise(posed(2.0, np.exp(-2.0) * np.array([1.0, -0.7])))
+    plain = perceptron_minimiser(posed(2.0, (1.0, -0.7), kernel="unscaled"))
+    weak = perceptron_minimiser(posed(2.0, np.exp(-2.0) * np.array([1.0, -0.7])))
     assert plain.energy == pytest.approx(np.exp(2.0) * weak.energy, rel=1e-11)
     assert two_atoms(4.0, 0.7, scale=np.exp(4.0)).delta == pytest.approx(np.arccos(np.log(0.7) / 4) / 2, rel=1e-12)
 
 
 def test_one_point_where_the_neuron_is_strong():
-    found = minimise(posed(4.0, (1.0, -1.5)))
+    found = perceptron_minimiser(posed(4.0, (1.0, -1.5)))
     np.testing.assert_allclose(found.angles, [2.0], atol=1e-9)
     assert found.energy == pytest.approx(two_atoms(4.0, 1.5).energy, abs=1e-13)
     assert found.heaviest_mass == 1.0 and found.rates[0] == pytest.approx(1.5)
@@ -163,11 +163,11 @@ def test_halves_last_or_split_again(c, atoms):
     assert halves_last(beta, c) == (np.linalg.eigvalsh(curvature).max() > 1e-12) == (atoms == 2)
     (split,) = splitting(land)
     assert (split.delta is None) == split.again == (atoms > 2)
-    assert len(minimise(land).masses) >= atoms
+    assert len(perceptron_minimiser(land).masses) >= atoms
 
 
 def test_halves_are_for_the_circle():
-    (split,) = splitting(landscape(perceptron_potential([[0.0, 0.0, 1.0]], [-0.7]), 4.0))
+    (split,) = splitting(perceptron_landscape(perceptron_potential([[0.0, 0.0, 1.0]], [-0.7]), 4.0))
     assert split.delta is None and not split.again
 
 
@@ -194,7 +194,7 @@ def test_ring_of_one_neuron_on_the_sphere():
     beta, c = 4.0, 0.7
     ring = lambda s: special.ive(0, beta * s) / (2 * beta) - c / 2 * (1 - s)  # noqa: E731
     best = optimize.minimize_scalar(ring, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
-    found = minimise(landscape(perceptron_potential([[0.0, 0.6, 0.8]], [-c]), beta))
+    found = perceptron_minimiser(perceptron_landscape(perceptron_potential([[0.0, 0.6, 0.8]], [-c]), beta))
     assert found.energy == pytest.approx(best.fun, abs=1e-10) and found.kkt_gap <= 1e-9
     np.testing.assert_allclose(found.atoms @ [0.0, 0.6, 0.8], np.sqrt(1 - best.x), atol=1e-5)
 
@@ -202,7 +202,10 @@ def test_ring_of_one_neuron_on_the_sphere():
 def test_sphere_is_the_circle_when_rotated():
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
     rows, strengths = np.eye(3), [1.0, -0.7, 0.4]
-    first, second = (minimise(landscape(perceptron_potential(a, strengths), 4.0)) for a in (rows, rows @ turn.T))
+    first, second = (
+        perceptron_minimiser(perceptron_landscape(perceptron_potential(a, strengths), 4.0))
+        for a in (rows, rows @ turn.T)
+    )
     assert first.energy == pytest.approx(second.energy, abs=1e-11)
     assert max(first.kkt_gap, second.kkt_gap) <= 1e-9
     np.testing.assert_allclose(np.sort(first.masses), np.sort(second.masses), atol=1e-6)
@@ -230,7 +233,7 @@ def test_gelu_as_released_is_off_by_the_normal_density():
 def test_first_variation_vs_its_derivatives(activation):
     """Slope and curvature along great circles, from differences."""
     potential = perceptron_potential(np.eye(3)[:2] * 1.3, [1.0, -0.7], [0.2, -0.1], activation)
-    land, atoms = landscape(potential, 3.0, "unscaled"), np.eye(3)
+    land, atoms = perceptron_landscape(potential, 3.0, "unscaled"), np.eye(3)
     masses, x, y = np.array([0.5, 0.3, 0.2]), np.array([[0.48, 0.6, 0.64]]), np.array([[0.8, 0.0, -0.6]])
     f = lambda t: land.first_variation(np.cos(t) * x + np.sin(t) * y, atoms, masses)[0]  # noqa: E731
     h = 1e-4
@@ -260,7 +263,7 @@ def test_linear_density_vs_quadrature_and_minimiser():
     f = land.first_variation(x, x, masses)
     assert np.ptp(f) < 1e-14 and masses.min() > 0
     assert land.energy(x, masses) == pytest.approx(energy, abs=1e-15)
-    found = minimise(land)
+    found = perceptron_minimiser(land)
     assert found.energy == pytest.approx(energy, abs=1e-10) and found.kkt_gap <= 1e-9
 
 
@@ -282,7 +285,11 @@ def test_energy_of_two_atoms_vs_quadrature_of_the_work():
         (lambda: posed(4.0, activation="swish"), UnknownNameError, "there are relu"),
         (lambda: perceptron_potential(np.eye(2), [1.0]), ArgumentError, "`strengths` must have shape"),
         (lambda: perceptron_potential([[0.0, 0.0]], [1.0]), ArgumentError, "no zero row"),
-        (lambda: minimise(landscape(perceptron_potential(np.eye(4), np.ones(4)), 1.0)), ArgumentError, "but d is 4"),
+        (
+            lambda: perceptron_minimiser(perceptron_landscape(perceptron_potential(np.eye(4), np.ones(4)), 1.0)),
+            ArgumentError,
+            "but d is 4",
+        ),
         (lambda: two_atoms(1.0, 0.01), ArgumentError, "weaker neurons hold no pair"),
         (lambda: linear_density(posed(4.0)), ArgumentError, "be linear on the circle"),
         (

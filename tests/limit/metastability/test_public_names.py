@@ -14,15 +14,23 @@ def test_patterns_clusters_modes_and_landscape():
     assert pl.forecast(9.0, 2, 1e6).dominant_degree == 4
     assert pl.log_merging_time(25.0, 1.0, 0.01) == pytest.approx(8.6945854540483, abs=1e-12)
     assert pl.polygon_rates(4, 9.0, "usa")[2] == pytest.approx(0.00111068823678, abs=1e-14)
-    assert pl.certificate([0.0, 0.0, 2.0, 2.0], 40.0).holds
+    assert pl.cap_certificate([0.0, 0.0, 2.0, 2.0], 40.0).holds
     assert pl.two_sample_modes(4.0) == pytest.approx(1.47950012, abs=5e-9)
     neurons = [[1.0, 0.0], [np.cos(2.0), np.sin(2.0)]]
-    best = pl.minimise(pl.landscape(pl.perceptron_potential(neurons, [1.0, -0.7]), 4.0))
+    best = pl.perceptron_minimiser(pl.perceptron_landscape(pl.perceptron_potential(neurons, [1.0, -0.7]), 4.0))
     assert best.energy == pytest.approx(-0.22814547120268, abs=1e-13)
 
 
 def test_every_public_name_is_there_and_documented():
     for name in pl.__all__:
         assert getattr(pl, name) is not None
-    for name in ("certificate", "cluster_flow", "forecast", "growth_rates", "landscape", "minimise", "zonal_start"):
+    for name in (
+        "cap_certificate",
+        "cluster_flow",
+        "forecast",
+        "growth_rates",
+        "perceptron_landscape",
+        "perceptron_minimiser",
+        "zonal_start",
+    ):
         assert getattr(pl, name).__doc__

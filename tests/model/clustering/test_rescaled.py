@@ -14,7 +14,7 @@ from pathlines.integrate.observe import positions
 from pathlines.model import Perceptron, RescaledAttention, SelfAttention
 from pathlines.model.clustering.hardmax_phase import Spectrum, frozen_flow
 from pathlines.observable.attention import booleanness
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 SHARP = {"method": "dop853", "rtol": 1e-12}
 FULL = np.array([[1.0, 0.5], [0.2, 0.3]])
@@ -38,7 +38,7 @@ def tokens_at(model, times, **how):
 def test_z_form_vs_x_form(value, query, key):
     until = 1.5
     z = tokens_at(RescaledAttention(value, query, key), [until])[-1]
-    x = tokens_at(SelfAttention(1.0, space="euclidean", weights=Fixed(value, query, key)), [until])[-1]
+    x = tokens_at(SelfAttention(1.0, space="euclidean", weights=FixedWeights(value, query, key)), [until])[-1]
     np.testing.assert_allclose(z @ expm(until * value).T, x, rtol=0, atol=1e-9)
 
 

@@ -15,7 +15,7 @@ from pathlines.integrate import flow, layers
 from pathlines.integrate.rosenbrock import gauss_jordan
 from pathlines.limit.gaussian.moments import affine_field, head
 from pathlines.model import MODELS
-from pathlines.model.gaussian.closure import Cloud, SoftmaxGaussian, closure, closure_kinds, sigma_points
+from pathlines.model.gaussian.closure import Cloud, SoftmaxGaussian, closure_kinds, gaussian_closure, sigma_points
 from pathlines.model.gaussian.examples import EXAMPLES
 from pathlines.model.gaussian.moments import SigmoidGaussian, UnnormalisedGaussian, smoothed_sigmoid
 from pathlines.model.gaussian.normalised import L2Gaussian, SinkhornGaussian
@@ -41,7 +41,7 @@ def test_factor_form_vs_covariance_form(kind):
     """One head and two, full rank and rank one, and a factor with more columns than rows."""
     heads = [head(V, query=Q, key=K), head(W, query=K, key=V)]
     options = {"eps": 0.7} if kind == "sinkhorn" else {}
-    model = closure(kind, np.stack([V, W]), np.stack([Q, K]), np.stack([K, V]), **EXACT[kind])
+    model = gaussian_closure(kind, np.stack([V, W]), np.stack([Q, K]), np.stack([K, V]), **EXACT[kind])
     wide = np.concatenate([L, 0.3 * W], axis=1)
     for factor in (L, L[:, :1], wide):
         c, B = affine_field(kind, heads, MEAN, factor @ factor.T, **options)
@@ -56,12 +56,12 @@ def test_change_of_basis_and_of_value(kind):
     """x → Tx moves (C, A, L) to (TCT⁻¹, T⁻ᵀAT⁻¹, TL); C → cC runs c times faster."""
     T = np.eye(D) + 0.3 * W
     back = np.linalg.inv(T)
-    one, other = closure(kind, V, Q, K), closure(kind, T @ V @ back, Q @ back, K @ back)
+    one, other = gaussian_closure(kind, V, Q, K), gaussian_closure(kind, T @ V @ back, Q @ back, K @ back)
     mean, moving = drift(one, MEAN, L)
     turned_mean, turned = drift(other, T @ MEAN, T @ L)
     np.testing.assert_allclose(turned, T @ moving, atol=1e-12)
     np.testing.assert_allclose(turned_mean, T @ mean, atol=1e-12)
-    np.testing.assert_allclose(drift(closure(kind, 2.5 * V, Q, K), MEAN, L)[1], 2.5 * moving, atol=1e-12)
+    np.testing.assert_allclose(drift(gaussian_closure(kind, 2.5 * V, Q, K), MEAN, L)[1], 2.5 * moving, atol=1e-12)
 
 
 def test_initial_moments_and_sigma_points():
@@ -209,7 +209,7 @@ def test_gauss_jordan_vs_numpy():
 
 def test_errors_say_what_is_allowed():
     with pytest.raises(UnknownNameError, match="exact ones exist for affine, l2, linear, sinkhorn, softmax; moment"):
-        closure("hardmax", V, Q, K)
+        gaussian_closure("hardmax", V, Q, K)
     with pytest.raises(ArgumentError, match="eps"):
         SinkhornGaussian(V, Q, eps=0.0)
     with pytest.raises(ArgumentError, match="'1/eps' or '1'"):
@@ -234,4 +234,4 @@ def test_registered_models_build_and_move(name):
 
 def test_options_of_other_kinds_are_refused():
     with pytest.raises(ArgumentError, match="`softmax` has no option `eps`"):
-        closure("softmax", V, Q, eps=0.5)
+        gaussian_closure("softmax", V, Q, eps=0.5)

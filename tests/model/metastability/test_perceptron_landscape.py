@@ -9,7 +9,7 @@ import pytest
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
-from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
 from pathlines.limit.metastability.perceptron_potential import ACTIVATIONS, perceptron_potential
 from pathlines.model import SelfAttention, Snapshot
 from pathlines.model.metastability.perceptron_landscape import PRIMITIVES, PerceptronLandscape, neurons_in_plane
@@ -67,7 +67,7 @@ def test_flow_and_energy(kernel, kind, direction, sign):
     model = made(flow=direction, kernel=kernel, kind=kind, multiplicities=weights)
     velocity, energy, gradient, power, rate, f = derivatives(model, x, probes)
     assert float(power) == pytest.approx(float(rate), rel=1e-11)
-    land = landscape(perceptron_potential(A, OMEGA, BIAS, "gelu"), 2.0, kernel)
+    land = perceptron_landscape(perceptron_potential(A, OMEGA, BIAS, "gelu"), 2.0, kernel)
     assert float(energy) == pytest.approx(land.energy(np.asarray(x), masses), rel=1e-13)
     wanted = land.scale * land.first_variation(np.asarray(probes), np.asarray(x), masses)
     np.testing.assert_allclose(f, wanted, rtol=1e-12)

@@ -21,7 +21,7 @@ from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.euclidean import negative_identity_covariance
 from pathlines.model import SelfAttention
 from pathlines.observable.euclidean import attention_flatness, cov_law
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 CURVE_POINTS = 25
 
@@ -37,7 +37,7 @@ class Decay(Cube):
 
 def decay_run(s: Decay) -> Run:
     """x itself (the law is about x), at log-spaced times."""
-    model = SelfAttention(1.0, space="euclidean", weights=Fixed(-np.eye(s.d)))
+    model = SelfAttention(1.0, space="euclidean", weights=FixedWeights(-np.eye(s.d)))
     times = np.union1d(np.geomspace(1.0, max(s.times), CURVE_POINTS), s.times)
     record = (positions, cov_law, attention_flatness)
     return flow(model, cube_start(s), times=times, record=record, method="dop853", rtol=s.rtol, atol=s.rtol * 1e-4)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
@@ -146,7 +146,7 @@ class MeanFieldRates(Setting):
 def _particles(s: MeanFieldRates, kind: str, d: int, times: np.ndarray) -> tuple[np.ndarray, Run]:
     """W₂² of weighted tokens, by the engine."""
     tokens, weights = weighted_tokens(_tilted(s.tilt), d, s.panels, s.points, s.ring)
-    attention = Unnormalised() if kind == "usa" else None
+    attention = UnnormalisedAttention() if kind == "usa" else None
     model = SelfAttention(s.beta, attention=attention, multiplicities=weights)
     run = flow(model, tokens, times=times, record=W2_SQUARED, method="dop853", rtol=s.rtol, atol=s.atol)
     return run["w2_squared"].values, run

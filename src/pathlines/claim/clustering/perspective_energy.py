@@ -26,7 +26,7 @@ from pathlines.integrate.observe import Observable
 from pathlines.limit.clustering.energy_range import energy_maximum, energy_minimum
 from pathlines.model import MODELS, SelfAttention, Snapshot
 from pathlines.observable.energy import energy, energy_fraction
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 
 class Energy(Setting):
@@ -226,7 +226,7 @@ PLAIN_DISSIPATION = Observable(
 
 def simulate_generic(s: Generic) -> Evidence:
     """E(t) - E(0) - ∫D along SA with generic Q, K, V, all three by the formulas of Q = K = V = I."""
-    weights = Fixed(**_matrices(s))
+    weights = FixedWeights(**_matrices(s))
     times = np.linspace(0.0, s.until, s.records)
     run = flow(
         SelfAttention(s.beta, weights=weights),

@@ -25,7 +25,7 @@ from pathlines.limit.clustering.clusters import consensus_rate
 from pathlines.model import MODELS, Model, SelfAttention
 from pathlines.observable.analysis import decay_rate
 from pathlines.observable.pairs import diameter
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 # --- CL-14, CL-15, ER-12
 
@@ -78,7 +78,7 @@ def _models(s: LateRate) -> list[tuple[str, Model, int, int, float]]:
     require(s.kind == "sa" or s.random_scores == 0, "random_scores", "be 0 for USA", s.random_scores)
     found = [(f"n={n} d={d} β={b:g}", MODELS[s.kind].build(b), n, d, b) for n, d, b in s.cases]
     for n, d, b in s.cases[: s.random_scores]:
-        weights = Fixed(np.eye(d), **_random_scores(s.seed, d))
+        weights = FixedWeights(np.eye(d), **_random_scores(s.seed, d))
         found.append((f"n={n} d={d} β={b:g}, random Q, K", SelfAttention(b, weights=weights), n, d, b))
     return found
 
@@ -189,7 +189,7 @@ def simulate_heads(s: ManyHeads) -> Evidence:
     value = np.broadcast_to(np.eye(s.d) / s.heads, (s.heads, s.d, s.d))
     rates, drops, curves, runs = [], [], [], []
     for beta in s.betas:
-        model = SelfAttention(beta, weights=Fixed(value, query, key))
+        model = SelfAttention(beta, weights=FixedWeights(value, query, key))
         times = np.linspace(0.0, s.until, s.records)
         start = half_sphere(s.seed, s.n, s.d, s.lift)
         record = (diameter, positions)

@@ -22,7 +22,7 @@ from pathlines.limit.clustering.equiangular import time_to_deficit
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import p_clustered
 from pathlines.observable.sphere import mode_mass
-from pathlines.weights import Fixed, goe
+from pathlines.weights import FixedWeights, goe
 
 # --- OP-02: GOE weights
 
@@ -66,7 +66,7 @@ def _goe_runs(beta: float, s: Goe) -> list[tuple[np.ndarray, Run]]:
     for draw in range(s.draws):
         matrix_key, token_key = jax.random.split(jax.random.fold_in(jax.random.key(s.seed), draw))
         matrix = np.asarray(goe(matrix_key, s.d))
-        model = SelfAttention(beta, weights=Fixed(matrix / np.sqrt(s.d + 1), query=matrix))
+        model = SelfAttention(beta, weights=FixedWeights(matrix / np.sqrt(s.d + 1), query=matrix))
         start = Sphere(s.d).uniform(token_key, s.n)
         record = (observed, mode_mass)
         found.append((matrix, flow(model, start, times=_times(s), record=record, rtol=s.rtol, form="tokens")))

@@ -27,13 +27,13 @@ from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.symmetric import attractors, bipolar_threshold, pure_state_growth
 from pathlines.model import SelfAttention
 from pathlines.observable.sphere import mode_mass
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 
 def symmetric_model(eigenvalues: Any, beta: float) -> SelfAttention:
     """SA with V = Q^T K = diag(λ)."""
     value = np.diag(np.asarray(eigenvalues, float))
-    return SelfAttention(beta, weights=Fixed(value, query=value))
+    return SelfAttention(beta, weights=FixedWeights(value, query=value))
 
 
 # --- CL-37: homogeneous selection

@@ -22,10 +22,10 @@ from pathlines.integrate import flow
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.moments import Head, Moments, head, moments
 from pathlines.model import SelfAttention
-from pathlines.model.gaussian.closure import Cloud, closure, sigma_points
+from pathlines.model.gaussian.closure import Cloud, gaussian_closure, sigma_points
 from pathlines.model.gaussian.normalised import L2Gaussian
 from pathlines.numerics.quadrature import gauss_hermite
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 ItsClosures = Annotated[tuple[str, ...], means("attentions whose moment equations are compared")]
 Particles = Annotated[tuple[str, ...], means("attentions whose tokens are compared")]
@@ -67,7 +67,7 @@ def _options(s: Closures, kind: str) -> dict[str, Any]:
 
 def _closure(s: Closures, case: str) -> Run:
     kind, value, query, key = _weights(s, case)
-    model = closure(kind, np.asarray(value), np.asarray(query), np.asarray(key), **_options(s, kind))
+    model = gaussian_closure(kind, np.asarray(value), np.asarray(query), np.asarray(key), **_options(s, kind))
     start = sigma_points(s.mean, s.covariance)
     return flow(model, start, times=[s.until], record=("cloud_mean", "covariance"), method="dop853", rtol=1e-12)
 
@@ -79,7 +79,7 @@ def _particles(s: Closures, case: str, fewer: int = 0) -> Run:
     nodes, weighed = gauss_hermite(s.mean, s.covariance, s.nodes - fewer, s.drop)
     unheard = max(0, len(whole) - len(nodes))
     tokens, masses = np.concatenate([whole[:unheard], nodes]), np.concatenate([np.zeros(unheard), weighed])
-    weights = Fixed(np.asarray(value), np.asarray(query), np.asarray(key))
+    weights = FixedWeights(np.asarray(value), np.asarray(query), np.asarray(key))
     attention = ATTENTIONS[kind](**_options(s, kind))
     model = SelfAttention(1.0, attention=attention, weights=weights, multiplicities=masses, space="euclidean")
     record = ("cloud_mean", "covariance")
@@ -179,7 +179,7 @@ def simulate_rate(s: SoftmaxRate) -> Evidence:
 def _token_rate(s: SoftmaxRate, nodes: int) -> np.ndarray:
     """From the velocities of the tokens."""
     tokens, masses = gauss_hermite(s.mean, s.covariance, nodes, s.drop)
-    weights = Fixed(np.asarray(s.V), np.asarray(s.A), np.eye(len(s.V)))
+    weights = FixedWeights(np.asarray(s.V), np.asarray(s.A), np.eye(len(s.V)))
     model = SelfAttention(1.0, weights=weights, multiplicities=masses, space="euclidean")
     velocity = np.asarray(model.drift(jnp.asarray(tokens), jnp.zeros(())))
     centred = tokens - masses @ tokens

@@ -21,7 +21,7 @@ from pathlines.limit.gaussian.moments import head
 from pathlines.limit.gaussian.stability import KINDS, law_constant
 from pathlines.model import SelfAttention
 from pathlines.observable.distances import cloud_distance
-from pathlines.weights import Fixed, Identity
+from pathlines.weights import FixedWeights, IdentityWeights
 
 _drift = eqx.filter_jit(lambda model, x: model.drift(x, jnp.zeros(())))
 
@@ -56,7 +56,7 @@ def simulate_copies(s: Fields) -> Evidence:
     """Largest relative differences between fields that must agree."""
     rng = np.random.default_rng(s.seed)
     V, Q, K = 0.6 * rng.standard_normal((3, s.d, s.d))
-    x, weights, worst = rng.standard_normal((LARGEST // 2, s.d)), Fixed(V, Q, K), {}
+    x, weights, worst = rng.standard_normal((LARGEST // 2, s.d)), FixedWeights(V, Q, K), {}
     order, counts = rng.permutation(len(x)), 1 + np.arange(len(x)) % 3
     for kind in ATTENTIONS:
         plain = _field(kind, weights, x, space="euclidean")
@@ -68,10 +68,10 @@ def simulate_copies(s: Fields) -> Evidence:
         pairs = ((doubled, plain), (permuted, plain[order]), (copies, np.repeat(merged, counts, axis=0)))
         worst[kind] = max(float(np.abs(a - b).max()) for a, b in pairs) / size
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-    l2 = _field("l2", Identity(), unit, beta=s.beta / 2)
-    sphere = float(np.abs(l2 - _field("softmax", Identity(), unit, beta=s.beta)).max())
+    l2 = _field("l2", IdentityWeights(), unit, beta=s.beta / 2)
+    sphere = float(np.abs(l2 - _field("softmax", IdentityWeights(), unit, beta=s.beta)).max())
     pair = np.array([[s.point], [-s.point]])
-    one = Fixed([[s.v]], [[s.a]])
+    one = FixedWeights([[s.v]], [[s.a]])
     tanh = [float(_field(k, one, pair, space="euclidean")[0, 0]) for k in ("softmax", "sinkhorn")]
     curves = (Curve("largest difference, by kind", np.arange(len(worst)), np.maximum(list(worst.values()), 1e-18)),)
     return Evidence({"copies": max(worst.values()), "sphere": sphere, "pair": tanh}, curves=curves)
@@ -125,7 +125,7 @@ def simulate_stability(s: Dobrushin) -> Evidence:
     """Largest |Γ_μ - Γ_ν|/W_1(μ, ν) over random pairs of laws with equally many atoms, at random points of the ball."""
     rng = np.random.default_rng(s.seed)
     V, Q, K = (s.strength * rng.standard_normal((3, s.d, s.d))) / np.sqrt(s.d)
-    weights = Fixed(V, Q, K)
+    weights = FixedWeights(V, Q, K)
     found: dict[str, list[float]] = {k: [] for k in KINDS}
     masses = np.concatenate([np.ones(s.atoms), np.zeros(s.queries)])
     models = {

@@ -29,9 +29,9 @@ from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
 from pathlines.limit.gaussian.fluctuation import HALVED, coupling_size, line_distance, response
 from pathlines.limit.gaussian.markers import gaussian_grid, legendre_nodes
 from pathlines.model import SelfAttention
-from pathlines.numerics.quadrature import Markers, gauss_legendre, trapezoid
+from pathlines.numerics.quadrature import WeightedNodes, gauss_legendre, trapezoid
 from pathlines.observable.distances import line_to_gaussian
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 Found = tuple[float, float]
 
@@ -63,8 +63,8 @@ class OnTheLine(Setting):
     seed: of.Seed = 0
 
 
-def _coupled(s: Square | OnTheLine, value: Any, score: Any, law: Markers, samples: np.ndarray) -> Coupling:
-    build = partial(SelfAttention, 1.0, weights=Fixed(np.asarray(value), np.asarray(score)), space="euclidean")
+def _coupled(s: Square | OnTheLine, value: Any, score: Any, law: WeightedNodes, samples: np.ndarray) -> Coupling:
+    build = partial(SelfAttention, 1.0, weights=FixedWeights(np.asarray(value), np.asarray(score)), space="euclidean")
     return synchronous_coupling(build(), build, law, samples, times=[s.until], method="rk4", step=s.step)
 
 

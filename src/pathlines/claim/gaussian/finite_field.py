@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import controlled_mean
 from pathlines.claim.gaussian import reference_set as R
@@ -27,15 +27,15 @@ from pathlines.kernels import attend
 from pathlines.limit.gaussian.context import entropy_deficit, error_prefactor, rate_exponent
 from pathlines.limit.gaussian.finite_n import field_errors, line_errors
 from pathlines.model import SelfAttention
-from pathlines.numerics.quadrature import Markers, gauss_hermite, trapezoid
-from pathlines.weights import Fixed
+from pathlines.numerics.quadrature import WeightedNodes, gauss_hermite, trapezoid
+from pathlines.weights import FixedWeights
 
 WIDE = 2.0
 """Deviations by which one token of every other context is stretched: what few far tokens do is then not rare."""
 
 
 def _square_errors(
-    score: np.ndarray, value: np.ndarray, cov: np.ndarray, queries: Markers, n: int, runs: int, seed: int
+    score: np.ndarray, value: np.ndarray, cov: np.ndarray, queries: WeightedNodes, n: int, runs: int, seed: int
 ) -> tuple[float, float]:
     """(E|Γ_n - Γ|², its standard error) over the queries and ``runs`` contexts of n tokens from N(0, Σ); Γ(x) = VΣAx.
 
@@ -58,7 +58,7 @@ def _square_errors(
 
 @jax.jit
 def _answers(asked: Any, contexts: Any, masses: Any) -> Any:
-    return jax.lax.map(lambda x: attend(Softmax(), asked, x, x, masses)[0], contexts)
+    return jax.lax.map(lambda x: attend(SoftmaxAttention(), asked, x, x, masses)[0], contexts)
 
 
 # --- C04
@@ -208,7 +208,7 @@ class Entropy(Setting):
 def simulate_entropy(s: Entropy) -> Evidence:
     """Mean over tokens and runs of ln n - H(P_i)."""
     mean, cov = np.asarray(s.mean), np.asarray(s.covariance)
-    model = SelfAttention(1.0, weights=Fixed(np.eye(len(mean)), np.asarray(s.A)), space="euclidean")
+    model = SelfAttention(1.0, weights=FixedWeights(np.eye(len(mean)), np.asarray(s.A)), space="euclidean")
     rng = np.random.default_rng(s.seed)
     look = jax.jit(lambda x: _deficit(model.attention_matrix(x, jnp.zeros(()))))
     normals = rng.standard_normal((s.runs, positive_integer("n", s.n, 4), len(mean)))

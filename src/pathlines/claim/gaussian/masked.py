@@ -29,7 +29,7 @@ from pathlines.limit.gaussian.markers import hermite_nodes, masked_softmax
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.model import SelfAttention
 from pathlines.numerics.quadrature import gauss_hermite
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 # --- C13
 
@@ -57,7 +57,7 @@ def simulate_positions(s: Masked) -> Evidence:
     Beside chance the error counts half of what positions half as far change: the remainder is of order 1/i.
     """
     cov, after = np.asarray(s.covariance), _after(s)
-    weights = Fixed(np.asarray(s.V), s.scale * np.asarray(s.A))
+    weights = FixedWeights(np.asarray(s.V), s.scale * np.asarray(s.A))
     build = partial(SelfAttention, 1.0, weights=weights, space="euclidean")
     normals = np.random.default_rng(s.seed).standard_normal((s.runs, s.n, len(cov)))
     law = gauss_hermite(np.zeros(len(cov)), cov, s.nodes, 1e-12)
@@ -150,7 +150,7 @@ def simulate_mixture(s: Blocks) -> Evidence:
     tokens = np.concatenate([b.tokens for b in blocks])
     masses = np.concatenate([m * b.masses for (m, _, _), b in zip(s.blocks, blocks, strict=True)])
     place = np.repeat(np.arange(len(blocks)), [len(b.masses) for b in blocks])
-    weights = Fixed([[s.v]], [[s.a]])
+    weights = FixedWeights([[s.v]], [[s.a]])
     model = SelfAttention(1.0, weights=weights, space="euclidean", multiplicities=masses, causal=place)
     run = flow(model, tokens, times=np.linspace(0, s.until, 7)[1:], record="tokens", method="dop853", rtol=1e-10)
     rows = [_row(x[:, 0], masses, place, len(blocks)) for x in run["tokens"].values]

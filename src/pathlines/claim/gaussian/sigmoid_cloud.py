@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from pathlines.attention import Sigmoid
+from pathlines.attention import SigmoidAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute
 from pathlines.foundation import vocabulary as of
@@ -22,7 +22,7 @@ from pathlines.model import SelfAttention
 from pathlines.model.gaussian.closure import sigma_points
 from pathlines.model.gaussian.moments import SigmoidGaussian
 from pathlines.numerics.quadrature import trapezoid
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 FINEST = 0.125
 """Nodes eight times closer are what a quick run affords; stronger scores are left open."""
@@ -48,8 +48,10 @@ def _refinement(s: SigmoidCloud) -> float:
 def simulate(s: SigmoidCloud) -> Evidence:
     """Markers of the law under sigmoid attention, and the closure beside them."""
     tokens, masses = trapezoid([s.mean], [[s.deviation**2]], s.spacing * _refinement(s))
-    weights = Fixed([[s.v]], [[s.a]])
-    model = SelfAttention(1.0, attention=Sigmoid(s.bias), weights=weights, multiplicities=masses, space="euclidean")
+    weights = FixedWeights([[s.v]], [[s.a]])
+    model = SelfAttention(
+        1.0, attention=SigmoidAttention(s.bias), weights=weights, multiplicities=masses, space="euclidean"
+    )
     times = np.linspace(0, s.until, 11)[1:]
     record = (*_RECORD, "mardia_kurtosis")
     law = flow(model, tokens, times=times, record=record, method="dop853", rtol=1e-10)

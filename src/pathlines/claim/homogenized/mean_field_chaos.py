@@ -21,7 +21,7 @@ from pathlines.limit.homogenized import mean_field as theory
 from pathlines.limit.homogenized.chaos import response
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.transported_measure import TransportedMeasure, VonMisesTokens, von_mises_nodes
-from pathlines.numerics.quadrature import Markers
+from pathlines.numerics.quadrature import WeightedNodes
 from pathlines.observable.distances import circle_distance
 
 NONLINEAR = 0.2
@@ -80,7 +80,7 @@ def drawn_heads(s: Copies) -> tuple[np.ndarray, np.ndarray]:
 def simulate_chaos(s: Copies) -> Evidence:
     """sup_ℓ |x_i - x̄_i|² averaged over the tokens of each run, beside the linear response to the same start."""
     several("ns", s.ns)
-    law = Markers(np.asarray(von_mises_nodes(s.nodes, s.concentration)), np.full(s.nodes, 1 / s.nodes))
+    law = WeightedNodes(np.asarray(von_mises_nodes(s.nodes, s.concentration)), np.full(s.nodes, 1 / s.nodes))
     mean_field = lambda multiplicities: TransportedMeasure(circle_chain(s, multiplicities))  # noqa: E731
     heads, nodes, key = drawn_heads(s), theory.von_mises_nodes(s.nodes, s.concentration), jax.random.key(s.seed)
     sizes, linear, runs = [], [], []

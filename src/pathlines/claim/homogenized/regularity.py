@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, at_most, standard_errors
@@ -215,7 +215,7 @@ def simulate_softmax(s: RandomScores) -> Evidence:
     """∂χ_j/∂z_r of the engine's softmax, by differentiating it."""
     z = jnp.asarray(np.random.default_rng(s.seed).normal(0, s.scale, s.n))
     masses = jnp.full(s.n, 1.0 / s.n)
-    jacobian = jax.jacfwd(lambda z: Softmax().normalise(z[None], masses)[0][0])(z)
+    jacobian = jax.jacfwd(lambda z: SoftmaxAttention().normalise(z[None], masses)[0][0])(z)
     return Evidence({"derivative": np.asarray(jacobian).ravel()}, curves=(_row("softmax", np.asarray(jacobian)),))
 
 

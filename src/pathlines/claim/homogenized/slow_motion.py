@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, standard_errors
@@ -44,7 +44,7 @@ def simulate_deficit(s: ColdAttention) -> Evidence:
     masses = jnp.full(s.points, 1 / s.points)
 
     def deficit(query: Any, key: Any) -> Any:
-        mean = attend(Softmax(), s.beta * (query @ y[0])[None], y @ key.T, y, masses)[0][0]
+        mean = attend(SoftmaxAttention(), s.beta * (query @ y[0])[None], y @ key.T, y, masses)[0][0]
         return 1 - jnp.sum(mean**2)
 
     found = []

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import at_most, exactly, relative
@@ -44,7 +44,7 @@ def _seconds(s: LinearCost, n: int) -> float:
     """Of the quickest of ``rounds`` drifts of n tokens, compiled before."""
     x = Sphere(2).uniform(jax.random.key(s.seed), n)
     masses = jnp.full(n, 1 / n)
-    drift = eqx.filter_jit(lambda x: spectral_attend(Softmax(), x, x, s.beta, masses, s.tolerance)[0])
+    drift = eqx.filter_jit(lambda x: spectral_attend(SoftmaxAttention(), x, x, s.beta, masses, s.tolerance)[0])
     jax.block_until_ready(drift(x))
     times = []
     for _ in range(s.rounds):
@@ -58,7 +58,7 @@ def _operations(s: LinearCost, n: int) -> int:
     """Numbers written by the portable formula of one SA drift of n tokens, from its program: no clock, no machine."""
     beta, modes = jnp.asarray(s.beta), degree(s.beta, 2, s.tolerance)
     tokens, masses = (jax.ShapeDtypeStruct(shape, beta.dtype) for shape in ((n, 2), (n,)))
-    sums = lambda x, m: portable_attention(Softmax(), x, x, m, beta, modes, start_of(s.beta, 2), False)  # noqa: E731
+    sums = lambda x, m: portable_attention(SoftmaxAttention(), x, x, m, beta, modes, start_of(s.beta, 2), False)  # noqa: E731
     return _written(jax.make_jaxpr(sums)(tokens, masses).jaxpr)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.foundation import vocabulary as of
@@ -17,7 +17,7 @@ from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import flow
 from pathlines.integrate.observe import Observable
-from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
+from pathlines.limit.metastability.perceptron_landscape import Landscape, perceptron_landscape
 from pathlines.limit.metastability.perceptron_potential import (
     gelu_primitive_as_released,
     on_circle,
@@ -26,7 +26,7 @@ from pathlines.limit.metastability.perceptron_potential import (
 from pathlines.model import Perceptron, SelfAttention, Snapshot
 from pathlines.model.metastability.perceptron_landscape import PRIMITIVES, neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
-from pathlines.weights import Identity
+from pathlines.weights import IdentityWeights
 
 
 class BothEnergies(Setting):
@@ -67,7 +67,7 @@ def simulate_matrix_energy(s: BothEnergies) -> Evidence:
     energies, speeds = [], []
     for beta in s.betas:
         block = Perceptron(omega * a.T, a, activation=s.activation)
-        model = SelfAttention(beta, attention=Unnormalised(), weights=Identity(beta), perceptron=block)
+        model = SelfAttention(beta, attention=UnnormalisedAttention(), weights=IdentityWeights(beta), perceptron=block)
         kernel = jnp.mean(model.attention_matrix(jnp.asarray(x), jnp.zeros(()))) * s.n
         energies.append(float(kernel / 2 + jnp.mean(PRIMITIVES[s.activation](x @ a.T) @ omega) / 2))
         speeds.append(float(jnp.sqrt(jnp.mean(jnp.sum(model.drift(jnp.asarray(x), jnp.zeros(())) ** 2, axis=-1)))))
@@ -80,7 +80,7 @@ def _scaled_energy(s: BothEnergies, strengths: Callable[[float], np.ndarray], la
     x, masses, energies, speeds = _tokens(s), np.full(s.n, 1 / s.n), [], []
     for beta in s.betas:
         potential = perceptron_potential(on_circle(s.angles), strengths(beta), activation=s.activation)
-        land = landscape(potential, beta, "unscaled")
+        land = perceptron_landscape(potential, beta, "unscaled")
         energies.append(beta * land.energy(x, masses))
         speeds.append(beta * float(np.sqrt(np.mean(np.sum(land.velocity(x, masses, 1) ** 2, axis=1)))))
     return Evidence({"energy": energies, "speed": speeds}, curves=(Curve(label, s.betas, energies),))
@@ -146,7 +146,7 @@ def simulate_work(s: GeluWork) -> Evidence:
 
 def _climb(s: GeluWork, correction: Callable[[Landscape, np.ndarray], float], label: str) -> Evidence:
     """E(t) - E(0) along SciPy's solution of the same flow."""
-    land = landscape(perceptron_potential(on_circle(s.angles), s.strengths, activation="gelu"), s.beta)
+    land = perceptron_landscape(perceptron_potential(on_circle(s.angles), s.strengths, activation="gelu"), s.beta)
     masses, start = np.full(s.n, 1 / s.n), _tokens(s)
     times = np.linspace(0.0, s.until, s.records)
 

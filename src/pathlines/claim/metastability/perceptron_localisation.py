@@ -17,7 +17,7 @@ from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.growth import growth_rates
 from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST, linear_density
-from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
+from pathlines.limit.metastability.perceptron_landscape import Landscape, perceptron_landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import heaviest_mass, landscape_energy
@@ -96,7 +96,7 @@ def predict_descent(s: Heaviest) -> Evidence:
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     spreads = []
     for beta in s.betas:
-        land = landscape(potential, beta, "unscaled")
+        land = perceptron_landscape(potential, beta, "unscaled")
 
         def velocity(_: float, flat: np.ndarray, land: Landscape = land, unit: float = np.exp(-beta)) -> np.ndarray:
             x = flat.reshape(s.n, 2)
@@ -169,7 +169,7 @@ class Atoms(Setting):
 def simulate_spread(s: Atoms) -> Evidence:
     """Descent with a linear activation from equally spaced tokens; too strong neurons are refused at once."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
-    linear_density(landscape(potential, s.beta))
+    linear_density(perceptron_landscape(potential, s.beta))
     model = neurons_in_plane(s.beta, angles=s.angles, strengths=s.strengths, activation="linear")
     turn = 2 * np.pi * (np.arange(s.n) + 0.25) / s.n
     times = np.linspace(0.0, s.until, s.records)
@@ -188,7 +188,7 @@ def simulate_spread(s: Atoms) -> Evidence:
 def predict_spread(s: Atoms) -> Evidence:
     """The density 1 + xᵀSx: second moments S/4 about I/2."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation="linear")
-    shape, height = linear_density(landscape(potential, s.beta))
+    shape, height = linear_density(perceptron_landscape(potential, s.beta))
     line = Curve("min E, a density", [0.0, s.until], [height, height])
     needed = _relaxation(s, float(np.abs(shape).max()) / 4)
     return Evidence(

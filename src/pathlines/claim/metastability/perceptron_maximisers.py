@@ -15,7 +15,7 @@ from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.perceptron_closed_forms import maximum
-from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
@@ -59,7 +59,7 @@ def simulate_ascent(s: Ascent) -> Evidence:
 def predict_ascent(s: Ascent) -> Evidence:
     """κ/(2β) + ½ max v."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
-    top = maximum(landscape(potential, s.beta, s.kernel))
+    top = maximum(perceptron_landscape(potential, s.beta, s.kernel))
     lines = (Curve("κ/(2β) + ½ max v", [0.0, s.until], [top, top]),)
     return Evidence({"energy": np.full(len(s.seeds) + 1, top), "highest": top, "decrease": 0.0}, curves=lines)
 

@@ -20,8 +20,8 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import half_rate, two_atoms
-from pathlines.limit.metastability.perceptron_landscape import landscape
-from pathlines.limit.metastability.perceptron_minimiser import Minimiser, minimise
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import Minimiser, perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape
 from pathlines.observable.perceptron_landscape import kkt_gap, landscape_energy
@@ -61,7 +61,7 @@ class Displaced(Descent):
 
 def _minimiser(s: Displaced, beta: float) -> Minimiser:
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
-    return minimise(landscape(potential, beta, s.kernel))
+    return perceptron_minimiser(perceptron_landscape(potential, beta, s.kernel))
 
 
 def _descent(s: Descent, model: PerceptronLandscape, angles: np.ndarray, until: float | None = None) -> Run:
@@ -108,12 +108,12 @@ def simulate_pair(s: TwoAtoms) -> Evidence:
 def _pair_energy(s: TwoAtoms, beta: float) -> tuple[float, float, float] | None:
     """(δ, E, slowest rate) where two equal atoms at one neuron are the minimiser; elsewhere nothing is known."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
-    land = landscape(potential, beta, s.kernel)
+    land = perceptron_landscape(potential, beta, s.kernel)
     at = int(np.argmin(potential.strengths))
     if s.activation != "relu" or potential.pulls()[at] <= np.exp(-2 * beta) * land.scale:
         return None
     pull = float(potential.pulls()[at])
-    pair, best = two_atoms(beta, pull, scale=land.scale), minimise(land)
+    pair, best = two_atoms(beta, pull, scale=land.scale), perceptron_minimiser(land)
     rate = min(half_rate(beta, pull, scale=land.scale), float(best.rates[0]))
     return (pair.delta, pair.energy, rate) if abs(best.energy - pair.energy) < 1e-9 * land.scale else None
 

@@ -15,7 +15,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import splitting_rate
-from pathlines.limit.metastability.perceptron_landscape import landscape
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 
@@ -43,7 +43,7 @@ class Splitting(Setting):
 def _until(s: Splitting) -> float:
     """The depth asked for, or that at which the cluster has grown to ``FARTHEST`` or decayed by ``FOLDS``."""
     potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
-    pull, scale = float(potential.pulls()[0]), landscape(potential, s.beta, s.kernel).scale
+    pull, scale = float(potential.pulls()[0]), perceptron_landscape(potential, s.beta, s.kernel).scale
     grows, decays = max(scale - pull, -pull, 0.0), max(pull, pull - scale, 0.0)
     room = np.log(FARTHEST / np.sqrt(s.beta) / s.width)
     require(room > 0, "width", f"be below {FARTHEST / np.sqrt(s.beta):.3g} = 2e-4/√β for linear theory", s.width)
@@ -73,7 +73,7 @@ def predict_splitting(s: Splitting) -> Evidence:
     """κ - c and c, c = -ωσ(1)."""
     potential = perceptron_potential(on_circle([0.0]), [s.strength], activation=s.activation)
     pull, times = float(potential.pulls()[0]), np.linspace(0.0, _until(s), 61)
-    rate = splitting_rate(pull, scale=landscape(potential, s.beta, s.kernel).scale)
+    rate = splitting_rate(pull, scale=perceptron_landscape(potential, s.beta, s.kernel).scale)
     curves = (Curve("e^{(κ−c)t}", times, np.exp(rate * times)), Curve("e^{−ct}", times, np.exp(-pull * times)))
     return Evidence({"spread_rate": rate, "mean_rate": pull}, curves=curves)
 

@@ -7,13 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.model import SelfAttention
 
 
 def attention_model(kind: str, beta: float, multiplicities: Any = None) -> SelfAttention:
     """Q = K = V = I; USA with e^{β(<x,y>-1)}, so that both kinds contract at rates of order one."""
-    attention = Softmax() if kind == "sa" else Unnormalised(shift=jnp.asarray(float(beta)))
+    attention = SoftmaxAttention() if kind == "sa" else UnnormalisedAttention(shift=jnp.asarray(float(beta)))
     return SelfAttention(beta, attention=attention, multiplicities=multiplicities)
 
 

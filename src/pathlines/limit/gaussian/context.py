@@ -103,7 +103,7 @@ def critical_time(A: Any, V: Any, cov: Any, until: float) -> float:
     return float(found.t_events[0][0]) if len(found.t_events[0]) else float("inf")
 
 
-class Trust(msgspec.Struct, frozen=True):
+class ClosureHorizon(msgspec.Struct, frozen=True):
     """Whether n tokens follow the infinite-context theory: ``verdict`` is "yes", "roughly" or "no".
 
     ``error`` is the root mean square error of the field relative to that of its size (∞ where only a rate is known),
@@ -118,7 +118,7 @@ class Trust(msgspec.Struct, frozen=True):
     reason: str
 
 
-def trust(A: Any, V: Any, cov: Any, n: int, tolerance: float = 0.1) -> Trust:
+def closure_horizon(A: Any, V: Any, cov: Any, n: int, tolerance: float = 0.1) -> ClosureHorizon:
     """Compare √(prefactor/n) with √E|Γ|² = √tr(VΣAΣAᵀΣVᵀ) at one covariance."""
     n, tolerance = positive_integer("n", n), finite_number("tolerance", tolerance, 0.0, open_low=True)
     strength, score, value = theta(A, cov), square("A", A), square("V", V)
@@ -128,7 +128,7 @@ def trust(A: Any, V: Any, cov: Any, n: int, tolerance: float = 0.1) -> Trust:
         text = (
             f"θ = {strength:.3g} ≥ 1/√2: the error decays like n^-{exponent / 2:.2g} only, few tokens take all weight"
         )
-        return Trust("no", strength, exponent, float("inf"), float("inf"), text)
+        return ClosureHorizon("no", strength, exponent, float("inf"), float("inf"), text)
     pushed = value @ sigma @ score
     size = float(np.trace(pushed @ sigma @ pushed.T))
     share = error_prefactor(score, value, sigma) / max(size, 1e-300)
@@ -137,4 +137,4 @@ def trust(A: Any, V: Any, cov: Any, n: int, tolerance: float = 0.1) -> Trust:
     text = (
         f"θ = {strength:.3g} < 1/√2: the field of n = {n} tokens is off by {100 * error:.2g} %; n ≥ {needed:.3g} for "
     )
-    return Trust(verdict, strength, exponent, error, needed, text + f"{100 * tolerance:g} %")
+    return ClosureHorizon(verdict, strength, exponent, error, needed, text + f"{100 * tolerance:g} %")

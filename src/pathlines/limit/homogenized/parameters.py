@@ -45,8 +45,8 @@ def beta_of(logit_scale: float, sigma_A: float, qk_dim: float) -> float:
     return b / (sigma_A**2 * math.sqrt(_key_dimension(qk_dim)))
 
 
-class Parameters(msgspec.Struct, frozen=True, kw_only=True):
-    """Random Gaussian layers by their numbers; ``Parameters.gaussian`` fills in the usual choices.
+class HomogenizedParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """Random Gaussian layers by their numbers; ``HomogenizedParameters.gaussian`` fills in the usual choices.
 
     ``step`` is η, ``heads`` H, ``qk_dim`` p (∞ allowed), ``logit_scale`` b, ``layers`` L (None when no depth is meant).
     """
@@ -87,7 +87,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
         sigma_A: float = 1.0,
         qk_dim: float | None = None,
         layers: int | None = None,
-    ) -> Parameters:
+    ) -> HomogenizedParameters:
         """From β or from b (exactly one of them); σ_V = d^{-1/2} and p = d unless given."""
         require((beta is None) != (logit_scale is None), "beta", "be given, or else `logit_scale`", beta)
         d = positive_integer("d", d, least=2)

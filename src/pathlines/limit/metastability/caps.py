@@ -131,7 +131,7 @@ def gathering(offsets: ArrayLike, beta: float, mass: float, kind: str, squared: 
     return float(solved.t[-1]), float(solved.y[:, -1].mean())
 
 
-def certificate(tokens: ArrayLike, beta: float) -> Caps | None:
+def cap_certificate(tokens: ArrayLike, beta: float) -> Caps | None:
     """The longest guaranteed T_2 over single-linkage partitions of the tokens and cap sizes; ``None`` if there is none.
 
     Partitions into several caps come first; one cap is the fallback. O(n²) memory.

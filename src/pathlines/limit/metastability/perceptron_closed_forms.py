@@ -19,7 +19,7 @@ from scipy import special
 
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.limit.metastability.perceptron_landscape import SOURCES as SOURCES
-from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
+from pathlines.limit.metastability.perceptron_landscape import Landscape, perceptron_landscape
 from pathlines.limit.metastability.perceptron_minimiser import lowest_points
 from pathlines.limit.metastability.perceptron_potential import ACTIVATIONS, Potential, perceptron_potential
 
@@ -110,7 +110,7 @@ def greatest(potential: Potential, points: int = 3600) -> tuple[np.ndarray, floa
         potential.directions, -2 * potential.strengths, potential.biases, potential.activation
     )
     nothing = np.zeros((1, potential.d)), np.zeros(1)
-    where, value = lowest_points(landscape(flipped, 1.0), *nothing, points)
+    where, value = lowest_points(perceptron_landscape(flipped, 1.0), *nothing, points)
     return where[0], -float(value[0])
 
 

@@ -88,7 +88,7 @@ class Landscape:
         return self.scale * np.linalg.eigvalsh((matrix + matrix.T) / 2)
 
 
-def landscape(potential: Potential, beta: float, kernel: str = "scaled") -> Landscape:
+def perceptron_landscape(potential: Potential, beta: float, kernel: str = "scaled") -> Landscape:
     """Attention at β > 0 beside a potential; ``kernel`` "scaled" e^{β(<x,y>-1)} or "unscaled" e^{β<x,y>}."""
     of_kind("potential", potential, Potential, "a perceptron_potential")
     beta = finite_number("beta", beta, 0.0, open_low=True)

@@ -160,7 +160,9 @@ def _corrected(land: Landscape, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return atoms[kept], masses[kept] / masses[kept].sum()
 
 
-def minimise(land: Landscape, tolerance: float = 1e-10, points: int | None = None, most: int = 60) -> Minimiser:
+def perceptron_minimiser(
+    land: Landscape, tolerance: float = 1e-10, points: int | None = None, most: int = 60
+) -> Minimiser:
     """The measure with E - min E below ``tolerance`` (in units of κ), or the best after ``most`` rounds.
 
     ``points`` even probe points (3600 on the circle, 4000 on S² by default; more for large β), five times as many for

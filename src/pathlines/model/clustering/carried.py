@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.attention import Sinkhorn
+from pathlines.attention import SinkhornAttention
 from pathlines.foundation.module import Module, overridden
 from pathlines.kernels.choice import Choice
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model.base import Model
 from pathlines.model.self_attention import START, SelfAttention
-from pathlines.weights import Fixed, Identity
+from pathlines.weights import FixedWeights, IdentityWeights
 
 
 class Carried(Module):
@@ -30,8 +30,8 @@ def carries(model: Model) -> bool:
     if not isinstance(model, SelfAttention) or overridden(model, SelfAttention) or model.heard is not None:
         return False
     kind = model.attention
-    plain = isinstance(kind, Sinkhorn) and not overridden(kind, Sinkhorn) and kind.iterations is None
-    return plain and isinstance(model.weights, (Fixed, Identity))
+    plain = isinstance(kind, SinkhornAttention) and not overridden(kind, SinkhornAttention) and kind.iterations is None
+    return plain and isinstance(model.weights, (FixedWeights, IdentityWeights))
 
 
 class CarriedSinkhorn(Model):
@@ -59,7 +59,7 @@ class CarriedSinkhorn(Model):
     def begun(self, state: Carried) -> SelfAttention:
         """The inner model, to look for its potentials from those of the state."""
         kind = self.inner.attention
-        assert isinstance(kind, Sinkhorn)
+        assert isinstance(kind, SinkhornAttention)
         alone = self.inner.weights.at(START) is None
         start = jax.lax.stop_gradient(state.potentials[0] if alone else state.potentials)
         return eqx.tree_at(lambda m: m.attention, self.inner, kind.begun(start))
@@ -74,7 +74,7 @@ class CarriedSinkhorn(Model):
     def settled(self, state: Carried) -> Carried:
         """The potentials of the tokens."""
         x, kind, heads = state.tokens, self.inner.attention, self.inner.weights.at(START)
-        assert isinstance(kind, Sinkhorn)
+        assert isinstance(kind, SinkhornAttention)
         masses = self.inner.normalised_masses(x.shape[0], x.dtype)
 
         def seen(matrix: Array | None) -> Float[Array, "h n p"]:
@@ -111,7 +111,7 @@ class CarriedSinkhorn(Model):
     def attention_matrix(self, state: Carried, t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""
         kind = self.inner.attention
-        assert isinstance(kind, Sinkhorn)
+        assert isinstance(kind, SinkhornAttention)
         first = eqx.tree_at(lambda m: m.attention, self.inner, kind.begun(state.potentials[0]))
         return first.attention_matrix(state.tokens, t)
 

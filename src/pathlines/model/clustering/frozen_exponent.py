@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Attention, Hardmax, Softmax
+from pathlines.attention import Attention, HardmaxAttention, SoftmaxAttention
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import finite_array, finite_number, of_kind
 from pathlines.foundation.papers import PERSPECTIVE, Paper
@@ -20,8 +20,8 @@ from pathlines.weights.heads import check_heads, stacked
 class FrozenExponentAttention(Model):
     """dz_i/dt = V Σ_j P_ij (z_j - z_i),  P_ij = softmax_j β<Q z_i, K z_j>, with β fixed where e^{2t} would grow.
 
-    A mathematical perspective on Transformers, arXiv:2312.10794, §9. ``attention=Hardmax()`` is the limit β → ∞:
-    every token moves to the mean of its leaders C_i = argmax_j <Q z_i, K z_j>.
+    A mathematical perspective on Transformers, arXiv:2312.10794, §9. ``attention=HardmaxAttention()`` is the limit
+    β → ∞: every token moves to the mean of its leaders C_i = argmax_j <Q z_i, K z_j>.
 
     You will see the polytope picture of ``RescaledAttention`` without its growing scores.
     Good values: n = 20, d = 2, tokens in [-2, 2]², β = 10. Cost O(n²d) per drift.
@@ -43,7 +43,7 @@ class FrozenExponentAttention(Model):
         check_heads(stacks[0], stacks[1], stacked("value", value, 1))
         self.query, self.key = (None if m is None else jnp.asarray(m[0], float) for m in stacks)
         self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
-        kind = Softmax() if attention is None else attention
+        kind = SoftmaxAttention() if attention is None else attention
         self.attention = of_kind("attention", kind, Attention, "a kind of attention")
 
     @property
@@ -84,7 +84,7 @@ def _build(d: int = 2, beta: float = 10.0) -> FrozenExponentAttention:
 
 
 def _build_leader(d: int = 2) -> FrozenExponentAttention:
-    return FrozenExponentAttention(np.eye(d), attention=Hardmax())
+    return FrozenExponentAttention(np.eye(d), attention=HardmaxAttention())
 
 
 MODELS.register(

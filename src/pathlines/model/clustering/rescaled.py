@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import EMERGENCE, Paper
@@ -99,14 +99,14 @@ class RescaledAttention(Model):
         """V (Σ_j P_ij z_j - z_i)."""
         query, key = self._queries_keys(state, t)
         masses = self.normalised_masses(state.shape[0], state.dtype)
-        mean, _ = attend(Softmax(), query, key, state, masses)
+        mean, _ = attend(SoftmaxAttention(), query, key, state, masses)
         pull = (mean - state) @ self.value.T
         return pull if self.perceptron is None else self.perceptron(pull)
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """P(t)."""
         query, key = self._queries_keys(state, t)
-        return Softmax().normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
+        return SoftmaxAttention().normalise(query @ key.T, self.normalised_masses(state.shape[0], state.dtype))[0]
 
     def horizon(self, tokens: Any) -> tuple[float, str]:
         """t_max = ln(10⁻²/(ε β|QᵀK| max|z|²))/(2λ): scores ~ e^{2λt}|z|² then carry two digits after the point."""

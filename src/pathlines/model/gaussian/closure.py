@@ -202,7 +202,7 @@ def closure_kinds() -> dict[str, bool]:
     return {n: "moment closure" not in MODELS[PREFIX + n].title for n in names}
 
 
-def closure(kind: str, value: Any, query: Any = None, key: Any = None, **options: Any) -> GaussianClosure:
+def gaussian_closure(kind: str, value: Any, query: Any = None, key: Any = None, **options: Any) -> GaussianClosure:
     """The closure of an attention kind; a kind without one is an error that says what exists."""
     kinds = closure_kinds()
     if kind not in kinds:

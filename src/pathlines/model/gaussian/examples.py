@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from pathlines.foundation.registry import Registry
-from pathlines.model.gaussian.closure import GaussianClosure, closure
+from pathlines.model.gaussian.closure import GaussianClosure, gaussian_closure
 
 Matrix = list[list[float]]
 HALF = 2**-0.5
@@ -24,7 +24,7 @@ class Example(msgspec.Struct, frozen=True):
     def model(self, kind: str = "softmax") -> GaussianClosure:
         """The closure of that kind with these weights."""
         scale = {} if kind == "l2" else {"scale": self.scale}
-        return closure(kind, np.asarray(self.value), np.asarray(self.query), np.asarray(self.key), **scale)
+        return gaussian_closure(kind, np.asarray(self.value), np.asarray(self.query), np.asarray(self.key), **scale)
 
     @property
     def start(self) -> Matrix:

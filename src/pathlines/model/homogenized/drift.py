@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import require
 from pathlines.foundation.module import Module
@@ -49,7 +49,7 @@ class HomogenizedDrift(Module):
         """B(x_i) = V Σ_k π_ik x_k of one head, π_ik ∝ m_k e^{β⟨A x_i + q, x_k⟩}."""
         masses = self.chain.normalised_masses(x.shape[0], x.dtype)
         logits = self.chain.beta * (x @ score.T + offset) @ x.T
-        return Softmax().normalise(logits, masses)[0] @ (x @ value.T)
+        return SoftmaxAttention().normalise(logits, masses)[0] @ (x @ value.T)
 
     def each_head(self, function: Callable[[Array, Array, Array], Tokens], n: int) -> Float[Array, "a n d"]:
         """``function(V_a, A_a, q_a)`` for every head, as many at a time as memory allows."""

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.module import exactly, overridden
@@ -152,7 +152,7 @@ class RandomTransformer(Model):
         """π_ik of H fresh heads."""
         query, key_rows = self._queries_and_keys(state, self.law.heads(key, self.heads, state.dtype))
         masses = self.normalised_masses(state.shape[0], state.dtype)
-        return Softmax().normalise(query @ jnp.swapaxes(key_rows, -1, -2), masses)[0]
+        return SoftmaxAttention().normalise(query @ jnp.swapaxes(key_rows, -1, -2), masses)[0]
 
     def _queries_and_keys(self, x: Float[Array, "n d"], heads: Any) -> tuple[Array, Array]:
         query = jnp.einsum("hpd,nd->hnp", self.beta * heads.query, x)
@@ -164,7 +164,7 @@ class RandomTransformer(Model):
         query, key = self._queries_and_keys(x, heads)
         value = jnp.einsum("hed,nd->hne", heads.value, x)
         axes = (0, None if heads.key is None else 0, 0)
-        one = lambda q, k, v: attend(Softmax(), q, k, v, masses)[0]  # noqa: E731
+        one = lambda q, k, v: attend(SoftmaxAttention(), q, k, v, masses)[0]  # noqa: E731
         return jnp.sum(jax.vmap(one, in_axes=axes)(query, key, value), axis=0)
 
     def layer_work(self, state: Any) -> float:

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.attention import Softmax, Unnormalised
+from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
@@ -65,7 +65,7 @@ class CircleAttention(Model):
 
     def attention_matrix(self, state: Float[Array, " n"], t: Array) -> Float[Array, "n n"]:
         """a_ij, the only place where the circle form writes n² numbers."""
-        kind = Unnormalised(self.shift) if self.unnormalised else Softmax()
+        kind = UnnormalisedAttention(self.shift) if self.unnormalised else SoftmaxAttention()
         scores = self.beta * (1 - self.deficits(state, t))
         return kind.normalise(scores, self.normalised_masses(state.shape[0], state.dtype))[0]
 

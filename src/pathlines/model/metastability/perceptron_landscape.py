@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE, Paper
 from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.model.self_attention import SelfAttention
-from pathlines.weights import Identity
+from pathlines.weights import IdentityWeights
 
 _NORM = jax.scipy.stats.norm
 PRIMITIVES: dict[str, Any] = {
@@ -84,8 +84,8 @@ class PerceptronLandscape(Model):
         sign = FLOWS[flow]
         self.inner = SelfAttention(
             beta,
-            attention=Unnormalised(jnp.asarray(shift)) if kind == "usa" else None,
-            weights=Identity(sign),
+            attention=UnnormalisedAttention(jnp.asarray(shift)) if kind == "usa" else None,
+            weights=IdentityWeights(sign),
             perceptron=Perceptron(sign * omega * a.T, a, biases, activation),
             multiplicities=multiplicities,
             summation=summation,

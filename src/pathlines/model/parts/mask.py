@@ -36,7 +36,7 @@ class Mask(Module):
         self.prefix, self.last, self.given = prefix, None, None
         self.causal = bool(positions) if isinstance(positions, (bool, np.bool_)) else True
         if self.causal and attention.unmaskable:
-            raise FormError(f"There is no masked {type(attention).__name__} attention: {attention.unmaskable}.")
+            raise FormError(f"There is no masked {type(attention).__name__}: {attention.unmaskable}.")
         if isinstance(positions, (bool, np.bool_)):
             return
         places = finite_array("causal", positions, ("n",)).astype(float)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import Attention
 from pathlines.foundation.module import Module, exactly
 from pathlines.kernels.spectral import spectral_attend
-from pathlines.weights import Fixed, Identity, Weights
+from pathlines.weights import FixedWeights, IdentityWeights, Weights
 
 
 class Reduction(Module):
@@ -32,9 +32,9 @@ NO_REDUCTION = Reduction(1.0, 1.0, None, None)
 
 def reduction_of(weights: Weights) -> Reduction | None:
     """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
-    if exactly(weights, Identity):
+    if exactly(weights, IdentityWeights):
         return NO_REDUCTION
-    if not exactly(weights, Fixed) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
+    if not exactly(weights, FixedWeights) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
         return None
     value = np.asarray(weights.value[0])
     query, key = (np.eye(len(value.T)) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))

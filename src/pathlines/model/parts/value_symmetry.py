@@ -6,13 +6,13 @@ import jax
 import numpy as np
 
 from pathlines.foundation.module import exactly
-from pathlines.weights import Fixed, Identity, Weights
+from pathlines.weights import FixedWeights, IdentityWeights, Weights
 
 
 def symmetric_value(weights: Weights) -> bool:
     """Whether V is one symmetric matrix at every depth (a matrix that is being traced is not known to be)."""
-    if not exactly(weights, Fixed):
-        return exactly(weights, Identity)
+    if not exactly(weights, FixedWeights):
+        return exactly(weights, IdentityWeights)
     value = weights.value
     if value.shape[0] != 1 or isinstance(value, jax.core.Tracer):
         return False
@@ -25,9 +25,13 @@ def energy_identity(weights: Weights) -> tuple[str, float]:
 
     "identity" (Q = K = I, V = v I), "matched" (V = Q^T K = V^T), "opposed" (V = -Q^T K = V^T), else the reason why not.
     """
-    if exactly(weights, Identity):
+    if exactly(weights, IdentityWeights):
         return "identity", 1.0
-    if exactly(weights, Fixed) and weights.value.shape[0] == 1 and not isinstance(weights.value, jax.core.Tracer):
+    if (
+        exactly(weights, FixedWeights)
+        and weights.value.shape[0] == 1
+        and not isinstance(weights.value, jax.core.Tracer)
+    ):
         d = weights.value.shape[-1]
         query, key = (np.eye(d) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
         score, value = query.T @ key, np.asarray(weights.value[0])

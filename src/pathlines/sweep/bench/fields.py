@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.kernels.native import fused_attend
 from pathlines.kernels.portable import portable_attend
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 Field = Callable[[Any], Any]
 RELATIVE = {"float32": 1e-5, "float64": 1e-10}
@@ -112,7 +112,7 @@ def keops_field(p: Tokens) -> Field:
 def jax_field(p: Tokens, way: str) -> Field:
     """Ours: ``native``, ``portable``, or ``automatic``, which is what a model does when nobody asks."""
     if way == "automatic":
-        weights = None if p.heads is None else Fixed(p.heads[2], p.heads[0], p.heads[1])
+        weights = None if p.heads is None else FixedWeights(p.heads[2], p.heads[0], p.heads[1])
         (n, d), dtype = p.x.shape[-2:], p.x.dtype.name
         model, _ = SelfAttention(p.beta, weights=weights).summed(n, d, dtype, RELATIVE[dtype])
         return lambda x: model.drift(x, jnp.zeros((), x.dtype)).astype(x.dtype)
@@ -120,12 +120,14 @@ def jax_field(p: Tokens, way: str) -> Field:
 
     def field(x: jax.Array) -> jax.Array:
         masses = jnp.full(x.shape[0], 1 / x.shape[0], x.dtype)
-        return tangent(x, attend(Softmax(), *p.projections(x, jnp.asarray), masses)[0])
+        return tangent(x, attend(SoftmaxAttention(), *p.projections(x, jnp.asarray), masses)[0])
 
     return field
 
 
-def _plain(attention: Softmax, q: jax.Array, k: jax.Array, v: jax.Array, masses: jax.Array) -> tuple[jax.Array, None]:
+def _plain(
+    attention: SoftmaxAttention, q: jax.Array, k: jax.Array, v: jax.Array, masses: jax.Array
+) -> tuple[jax.Array, None]:
     """Attention as anyone would write it in JAX: the field of peers that integrate JAX functions."""
     return jax.nn.softmax(q @ k.T, axis=-1) @ v, None
 

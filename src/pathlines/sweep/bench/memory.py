@@ -45,7 +45,7 @@ def one_drift(method: str, n: str, d: str, rows: str, dtype: str) -> None:
     import jax
     import jax.numpy as jnp
 
-    from pathlines.attention import Softmax
+    from pathlines.attention import SoftmaxAttention
     from pathlines.foundation.precision import enable_float64
     from pathlines.kernels.native import native_library
     from pathlines.kernels.portable import portable_attend
@@ -59,7 +59,7 @@ def one_drift(method: str, n: str, d: str, rows: str, dtype: str) -> None:
     if method == "portable":
         q, k, v = p.projections(x, jnp.asarray)
         masses = jnp.full(len(x), 1 / len(x), x.dtype)
-        answer = jax.jit(portable_attend)(Softmax(), q[: int(rows)], k, v, masses)[0]
+        answer = jax.jit(portable_attend)(SoftmaxAttention(), q[: int(rows)], k, v, masses)[0]
     else:
         answer = jax.jit(jax_field(p, method))(x)
     answer.block_until_ready()

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.kernels.native import native_library
 from pathlines.kernels.spectral import degree, spectral_attend
 from pathlines.kernels.spectral.attend import portable_attention, start_of
@@ -32,10 +32,10 @@ def in_series(native: bool, p: Tokens) -> Callable[[], Any]:
 
     def drift(x: jax.Array) -> jax.Array:
         if native:
-            return tangent(x, spectral_attend(Softmax(), x, x, p.beta, masses, TOLERANCE)[0])
+            return tangent(x, spectral_attend(SoftmaxAttention(), x, x, p.beta, masses, TOLERANCE)[0])
         cut, start = degree(p.beta, d, TOLERANCE), start_of(p.beta, d)
         beta = jnp.asarray(p.beta, x.dtype)
-        return tangent(x, portable_attention(Softmax(), x, x, masses, beta, cut, start, False)[0])
+        return tangent(x, portable_attention(SoftmaxAttention(), x, x, masses, beta, cut, start, False)[0])
 
     program = jax.jit(drift)
     return lambda: program(x).block_until_ready()

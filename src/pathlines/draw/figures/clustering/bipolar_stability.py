@@ -19,7 +19,7 @@ from pathlines.draw.style import COLOURS, THEORY, new_figure, theory_line
 from pathlines.foundation.papers import SPECTRAL_SELECTION
 from pathlines.limit.clustering.symmetric import polarisation_factor, pure_state_growth
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 BALANCE = LinearSegmentedColormap.from_list("balance", [COLOURS[0], "#9cc3e0", "#fbfbfb", "#eeb4bb", COLOURS[1]])
 """Diverging: blue decays, red grows."""
@@ -43,7 +43,7 @@ def _probes(own: float, plus: int, minus: int, betas: np.ndarray, ratios: np.nda
     """Stable or not, by automatic differentiation of the simulated field itself; shape (ratios, betas)."""
     signs = np.concatenate([np.ones(plus), -np.ones(minus)])
     state = jnp.stack([jnp.asarray(signs), jnp.zeros(plus + minus)], axis=1)
-    model = SelfAttention(1.0, weights=Fixed(np.eye(2), query=np.eye(2)))
+    model = SelfAttention(1.0, weights=FixedWeights(np.eye(2), query=np.eye(2)))
     b, q = (a.ravel() for a in np.meshgrid(betas, ratios))
     rates = _largest_rates(model, state, jnp.asarray(b), jnp.asarray(own * q), float(own))
     return (np.asarray(rates) < 0).reshape(len(ratios), len(betas))

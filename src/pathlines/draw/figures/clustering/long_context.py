@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
@@ -22,7 +22,7 @@ from pathlines.limit.clustering.long_context import critical_gamma, output_overl
 def layer_overlap(n: int, gamma: float, rho: float) -> float:
     """⟨A₁, A₂⟩/(|A₁||A₂|) after one attention layer without residual, from n tokens with common overlap ρ."""
     x = Sphere(n).simplex(n, rho)
-    out, _ = attend(Softmax(), gamma * np.log(n) * x, x, x, jnp.full(n, 1.0 / n))
+    out, _ = attend(SoftmaxAttention(), gamma * np.log(n) * x, x, x, jnp.full(n, 1.0 / n))
     first, second = np.asarray(out[:2])
     return float(first @ second / np.sqrt((first @ first) * (second @ second)))
 

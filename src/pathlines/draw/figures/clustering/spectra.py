@@ -17,7 +17,7 @@ from pathlines.foundation.papers import SPECTRAL_SELECTION
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model import SelfAttention
 from pathlines.observable.sphere import mode_mass, mode_signs
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 
 @picture(
@@ -36,7 +36,7 @@ def spectra(s: Any) -> Figure:
     times = np.linspace(0, s.until, s.frames)
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     starts = jax.vmap(lambda key: Sphere(d).uniform(key, s.n))(keys)
-    models = [SelfAttention(s.beta, weights=Fixed(np.diag(p), query=np.diag(p))) for p in s.patterns]
+    models = [SelfAttention(s.beta, weights=FixedWeights(np.diag(p), query=np.diag(p))) for p in s.patterns]
     batch = [m for m in models for _ in range(s.runs)]
     tokens = jnp.tile(starts, (len(models), 1, 1))
     data = side_by_side(batch, tokens, times=times, record=[mode_mass, mode_signs], rtol=s.rtol)

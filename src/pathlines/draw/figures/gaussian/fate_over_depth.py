@@ -16,7 +16,7 @@ from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.run import Run
 from pathlines.limit.gaussian.context import CRITICAL
 from pathlines.limit.gaussian.matrices import factor
-from pathlines.model.gaussian.closure import GaussianClosure, closure, sigma_points
+from pathlines.model.gaussian.closure import GaussianClosure, gaussian_closure, sigma_points
 from pathlines.model.gaussian.examples import EXAMPLES
 
 _BLOW_UP = EXAMPLES["blow-up"]
@@ -57,7 +57,7 @@ def fate_over_depth(s: Any) -> Figure:
     """Ellipses, eigenvalues, θ."""
     options = {"eps": s.eps, "prefactor": s.prefactor} if s.kind == "sinkhorn" else {}
     matrices = (np.asarray(m, float) for m in (s.value, s.query, s.key))
-    model = closure(s.kind, *matrices, scale=s.scale, **options)
+    model = gaussian_closure(s.kind, *matrices, scale=s.scale, **options)
     (fate,) = fates(model, factor("covariance", s.covariance))
     run = cloud_run(model, s.covariance, fate, s.frames)
     figure, ((left, middle, right),) = new_figure(1, 3, width=3.1, height=2.9)

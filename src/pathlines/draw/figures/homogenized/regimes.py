@@ -13,7 +13,7 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, INK, MUTED, THEORY, new_figure
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.homogenized.parameters import Parameters
+from pathlines.limit.homogenized.parameters import HomogenizedParameters
 from pathlines.limit.homogenized.regimes import EXPONENT_BOUNDARIES, exponents, regime
 
 WIDE, HIGH, MARGIN = 1.4, 1.9, 0.15
@@ -97,7 +97,7 @@ def _architecture(axes: Axes, at: tuple[float, float], s: Any) -> None:
 )
 def regimes(s: Any) -> Figure:
     """The (η, α) plane at depth L, and the plane of exponents."""
-    numbers = Parameters.gaussian(2, s.d, s.step, heads=s.heads, logit_scale=1.0, layers=s.layers)
+    numbers = HomogenizedParameters.gaussian(2, s.d, s.step, heads=s.heads, logit_scale=1.0, layers=s.layers)
     star = tuple(float(v) for v in exponents(s.step, numbers.alpha, s.layers))
     w = _window(*star)
     figure, ((left, right),) = new_figure(1, 2, width=4.3, height=3.9)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pathlines.attention import Unnormalised
+from pathlines.attention import UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.domain.circle_law import QuietMoments, circle_quantiles, effective_tokens, on_circle
 from pathlines.draw.gallery import picture
@@ -32,7 +32,7 @@ def centres(angles: np.ndarray, k: int) -> np.ndarray:
 
 def _angles(beta: float, tokens: Any, times: np.ndarray, step: float) -> np.ndarray:
     """(times, n) angles under USA with the printed kernel, by RK4."""
-    model = SelfAttention(beta, attention=Unnormalised())
+    model = SelfAttention(beta, attention=UnnormalisedAttention())
     run = flow(model, tokens, times=times, record="tokens", method="rk4", step=step)
     x = run["tokens"].values
     return np.unwrap(np.arctan2(x[..., 1], x[..., 0]), axis=0)

@@ -18,8 +18,8 @@ from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import greatest, maximum
-from pathlines.limit.metastability.perceptron_landscape import landscape
-from pathlines.limit.metastability.perceptron_minimiser import minimise
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import Potential, on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import landscape_energy
@@ -84,8 +84,8 @@ def _trajectories(axes: Axes, run: Run, potential: Potential, marks: np.ndarray,
 def perceptron_cases(s: Any) -> Figure:
     """Rows: ascent, descent; columns: USA, SA, energies."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
-    land = landscape(potential, s.beta)
-    best, peak = minimise(land), greatest(potential)[0]
+    land = perceptron_landscape(potential, s.beta)
+    best, peak = perceptron_minimiser(land), greatest(potential)[0]
     ends = {
         "ascent": (np.arctan2(peak[1:], peak[:1]), maximum(land)),
         "descent": (_wrapped(best.angles), best.energy),

@@ -18,8 +18,8 @@ from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST
-from pathlines.limit.metastability.perceptron_landscape import landscape
-from pathlines.limit.metastability.perceptron_minimiser import minimise
+from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape
 from pathlines.observable.clusters import linked
@@ -75,7 +75,7 @@ def perceptron_clusters(s: Any) -> Figure:
         for axes, column in ((left, 0), (right, 1)):
             axes.plot(roots, found[:, column], marker=mark, ms=4, mfc="white", color=colour, label=label)
     drawn = [perceptron_potential(*random_neurons(s.d, int(k)), activation=s.activation) for k in seeds]
-    shown = [[clusters_of(minimise(landscape(v, b)), b) for v in drawn] for b in s.betas]
+    shown = [[clusters_of(perceptron_minimiser(perceptron_landscape(v, b)), b) for v in drawn] for b in s.betas]
     for axes, column in ((left, 0), (right, 1)):
         theory_line(
             axes, roots, np.mean([[c[column] for c in row] for row in shown], axis=1), label="certified minimiser"

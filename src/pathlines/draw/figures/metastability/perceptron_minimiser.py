@@ -12,8 +12,8 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, new_figure
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
-from pathlines.limit.metastability.perceptron_landscape import Landscape, landscape
-from pathlines.limit.metastability.perceptron_minimiser import Minimiser, minimise
+from pathlines.limit.metastability.perceptron_landscape import Landscape, perceptron_landscape
+from pathlines.limit.metastability.perceptron_minimiser import Minimiser, perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 
 FLOOR = 1e-7
@@ -49,15 +49,15 @@ def _masses(axes: Axes, land: Landscape, found: Minimiser, theta: np.ndarray) ->
            "activation": "relu", "betas": [1.0, 4.0, 25.0], "kernel": "scaled"},
     full={"betas": [1.0, 2.0, 4.0, 25.0]},
 )  # fmt: skip
-def perceptron_minimiser(s: Any) -> Figure:
+def certified_minimisers(s: Any) -> Figure:
     """f above, masses and potential below; a column for each β."""
     potential = perceptron_potential(s.directions, s.strengths, s.biases, s.activation)
     theta = np.linspace(0, 2 * np.pi, 1441)
     width = 3.6 if len(s.betas) > 1 else 5.2
     figure, (above, below) = new_figure(2, len(s.betas), width=width, height=2.3, sharex=True)
     for k, beta in enumerate(s.betas):
-        land = landscape(potential, beta, s.kernel)
-        found = minimise(land)
+        land = perceptron_landscape(potential, beta, s.kernel)
+        found = perceptron_minimiser(land)
         _variation(above[k], land, found, theta)
         _masses(below[k], land, found, theta)
         above[k].set(ylabel="first variation, $f-c$", xlabel="angle θ")

@@ -16,7 +16,7 @@ from pathlines.draw.staircase_figure import steps
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
 from pathlines.foundation.papers import METASTABILITY
 from pathlines.integrate.cluster_flow import cluster_flow
-from pathlines.limit.metastability.caps import certificate
+from pathlines.limit.metastability.caps import cap_certificate
 from pathlines.limit.metastability.staircase import isolated_pairs
 
 KINDS = ("usa", "sa")
@@ -91,7 +91,7 @@ def certificates(s: Any) -> Figure:
     for gap, colour in zip(s.gaps, COLOURS):
         promised, true = np.full(len(betas), np.nan), np.full(len(betas), np.nan)
         for i, beta in enumerate(betas):
-            found = certificate([0.0, gap], float(beta))
+            found = cap_certificate([0.0, gap], float(beta))
             if found is not None and len(found.centres) == 2:
                 promised[i], true[i] = found.log_exit, exit_time(gap, float(beta), found.epsilon)
         left.plot(betas, true, color=colour, label=f"exit, gap {gap:g}")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.attention import Softmax
+from pathlines.attention import SoftmaxAttention
 from pathlines.domain.span import reduced
 from pathlines.foundation.module import Module, exactly
 from pathlines.kernels import attend
@@ -74,7 +74,7 @@ class GaussianLayer(Module):
         queries, keys = self._queries_and_keys(draws, factor, x)
         values = factor if self.value_mean is None else jnp.concatenate([factor, x], axis=1)
         masses = self._masses(factor)
-        out = jax.vmap(lambda q: attend(Softmax(), q, keys, values, masses)[0])(queries)
+        out = jax.vmap(lambda q: attend(SoftmaxAttention(), q, keys, values, masses)[0])(queries)
         rank = factor.shape[1]
         return out[..., :rank], None if self.value_mean is None else jnp.mean(out[..., rank:], axis=0)
 
@@ -83,7 +83,7 @@ class GaussianLayer(Module):
     ) -> Float[Array, "h n n"]:
         """Π_h of heads drawn from ``key`` alone."""
         queries, keys = self._queries_and_keys(Draws(key, *self.counts, factor.dtype), factor, x)
-        return Softmax().normalise(queries @ keys.T, self._masses(factor))[0]
+        return SoftmaxAttention().normalise(queries @ keys.T, self._masses(factor))[0]
 
     def _masses(self, factor: Float[Array, "n r"]) -> Float[Array, " n"]:
         n = factor.shape[0]
