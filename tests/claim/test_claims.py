@@ -40,7 +40,7 @@ def test_a_setting_is_a_record():
 
 def test_every_family_has_its_file_of_quick_verdicts():
     """So that all quick claims run, and workers share the families."""
-    files = {f.name for f in Path(__file__).parent.glob("test_*_claims.py")}
+    files = {f.name for f in Path(__file__).parent.rglob("test_*_claims.py")}
     assert files == {f"test_{name.split('/')[0]}_claims.py" for name in CLAIMS}
 
 
@@ -49,6 +49,7 @@ def test_claims_are_complete(name):
     claim = CLAIMS[name]
     assert claim.statement
     assert claim.label
+    assert claim.where
     assert all(t.reason for t in claim.within.values())
     assert type(claim.full) is type(claim.quick)
     if claim.expected == "refuted":

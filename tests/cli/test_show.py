@@ -12,6 +12,7 @@ def test_a_claim_is_shown_with_a_table_of_its_settings(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
     show("homogenized/C06")
     shown = capsys.readouterr().out
+    assert "§2.3.4, theorem on the simplex" in shown
     (row,) = (line for line in shown.splitlines() if line.split()[:2] == ["heads", "H"])
     assert row.split("  ")[0].strip() == "heads"
     assert all(words in row for words in ("heads per layer", "integer ≥ 1", " 2 ", " 4 "))

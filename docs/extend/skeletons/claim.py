@@ -47,6 +47,7 @@ claim(
     PERSPECTIVE,
     "equiangular start at β = 0 (derived)",
     "Without temperature, tokens with one common overlap ρ₀ follow (ρ+1/(n−1))/(1−ρ) = e^{2t}·(ρ₀+1/(n−1))/(1−ρ₀).",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=Equiangular(),
     full=Equiangular(n=64),

@@ -64,7 +64,8 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     ``quick`` and ``full`` are two settings of one record; ``simulate`` and ``predict`` share no code; ``within`` gives
     the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is a claim expected
     to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for quantities that
-    would not notice an error of 10 % at quick size or 3 % at full size, why not.
+    would not notice an error of 10 % at quick size or 3 % at full size, why not. ``where`` is the place in the paper:
+    a theorem, equation, figure or section; what the paper does not state begins with "derived".
     """
 
     id: str
@@ -82,6 +83,7 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     axes: Axes = NO_AXES
     note: str = ""
     blind: dict[str, str] = {}
+    where: str = ""
 
     @property
     def homes(self) -> tuple[str, str]:
@@ -98,13 +100,21 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
         return changed(f"Claim `{self.id}`", self.full if size == "full" else self.quick, changes)
 
     def printed_as(
-        self, id: str, label: str, statement: str, *, predict: Callable[[S], Evidence], note: str = "", **others: Any
+        self,
+        id: str,
+        label: str,
+        statement: str,
+        *,
+        where: str,
+        predict: Callable[[S], Evidence],
+        note: str = "",
+        **others: Any,
     ) -> Claim[S]:
         """Register the erratum that this claim corrects: the same setting and simulation, the prediction as printed.
 
         ``others`` are fields in which it differs from this claim all the same.
         """
-        changes = {"blind": {}, "expected": "refuted", "corrected_by": self.id, **others}
+        changes = {"blind": {}, "expected": "refuted", "corrected_by": self.id, "where": where, **others}
         printed = {"id": id, "label": label, "statement": statement, "predict": predict, "note": note, **changes}
         return CLAIMS.register(id, msgspec.structs.replace(self, **printed))
 
@@ -133,6 +143,7 @@ def claim(
     axes: Axes = NO_AXES,
     note: str = "",
     blind: dict[str, str] | None = None,
+    where: str = "",
 ) -> Claim[S]:
     """Make and register a claim; without ``full`` it has one size."""
     if expected not in ("holds", "refuted", "inconclusive"):
@@ -155,6 +166,7 @@ def claim(
         axes,
         note,
         blind or {},
+        where,
     )
     return CLAIMS.register(id, entry)
 

@@ -78,6 +78,7 @@ class Outcome(msgspec.Struct, frozen=True):
     note: str
     versions: dict[str, str]
     objections: dict[str, str] | None = None
+    where: str = ""
 
     @property
     def as_expected(self) -> bool:
@@ -103,6 +104,7 @@ def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | Non
         id=claim.id,
         paper=claim.paper.citation,
         label=claim.label,
+        where=claim.where,
         statement=claim.statement,
         verdict=verdict,
         expected_verdict=claim.expected,

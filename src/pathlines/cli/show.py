@@ -79,7 +79,8 @@ def _model(entry: Any) -> list[tuple[str, Any]]:
 
 
 def _claim(entry: Any) -> list[tuple[str, Any]]:
-    rows = [("claim", entry.id), ("statement", entry.statement), ("paper", f"{entry.paper.citation}; {entry.label}")]
+    rows = [("claim", entry.id), ("label", entry.label), ("statement", entry.statement)]
+    rows += [("paper", entry.paper.citation), ("where", entry.where or "not said")]
     rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]
     rows += [("compares", f"{k}: {t.kind} {t.value:g} ({t.reason})") for k, t in entry.within.items()]
     rows += [("note", entry.note)] if entry.note else []

@@ -227,7 +227,13 @@ def _print_json(outcomes: list, failures: list) -> None:
     for f in failures:
         entry = CLAIMS[f.job.id]
         blank = dict.fromkeys(("measured", "expected", "tolerance", "error", "seconds"))
-        known = {"id": entry.id, "paper": entry.paper.citation, "statement": entry.statement, "verdict": "error"}
+        known = {
+            "id": entry.id,
+            "paper": entry.paper.citation,
+            "where": entry.where,
+            "statement": entry.statement,
+            "verdict": "error",
+        }
         items.append(
             {**known, "expected_verdict": entry.expected, **blank, "failure": f.failure, "setting": f.job.changes}
         )

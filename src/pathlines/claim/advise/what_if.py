@@ -101,6 +101,7 @@ claim(
     "The mean cosine of the residual stream of a randomly initialised decoder (RMS norms, grouped keys, gated "
     "perceptron, rotary positions) is predicted from its configuration and token ids within 3 %, as configured, with "
     "output projections × 1/√(2L), with embeddings of std 1, and with both.",
+    where="derived; the layer map carried to configured architectures, no statement in the paper",
     models=("random-architecture",),
     quick=Decoder(),
     full=Decoder(width=576, heads=9, kv_heads=3, mlp_width=1536, std=0.02, layers=29, n=64, distinct=48, runs=8),

@@ -140,6 +140,7 @@ claim(
     "one hyperplane when leading coordinates share a sign (derived)",
     "In d = 1 with V > 0, tokens of one sign all end up listening to the largest of them, rank P → 1; tokens of both "
     "signs end up listening to the largest of their own sign, rank P → 2.",
+    where="derived; on §4, leading coordinates of one sign",
     models=("rescaled",),
     quick=Signs(),
     within={"rank": exactly("a count (singular values above 1e-6)")},
@@ -206,6 +207,7 @@ claim(
     "In d = 1 with V > 0 and QK > 0, for almost every start, P(t) converges to a 0/1 matrix of rank at most two, whose "
     "rows all point to the lowest or the highest token of the start; the weight of the runner-up falls like "
     "exp(−c·e^t) (derived).",
+    where="theorem on the Boolean limit of attention in d = 1 (proof in §7)",
     models=("rescaled",),
     quick=Boolean(),
     within={
@@ -286,6 +288,7 @@ ER_07B = claim(
     "Boolean theorem with its exceptional row",
     "In d = 1 the limit of P(t) has rank at most three: rows point to the lowest or the highest token, except those of "
     "tokens at the unstable position 0, which listen to everyone equally. Generic starts have rank at most two.",
+    where="theorem on the Boolean limit in d = 1 and §7, bounded particles",
     models=("rescaled",),
     quick=Symmetric(),
     within={
@@ -303,6 +306,7 @@ ER_07B.printed_as(
     "clustering/ER-07",
     "Boolean theorem without its exception",
     "In d = 1 the limit of P(t) has rank at most two for every start.",
+    where="theorem on the Boolean limit in d = 1, without its exception",
     within={"rank": at_most("a count (singular values above 1e-6)")},
     predict=predict_two,
     note=UNSTABLE,

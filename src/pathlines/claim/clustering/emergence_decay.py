@@ -115,6 +115,7 @@ claim(
     "V = −I: algebraic decay, C(t) ~ I/2t (derived)",
     "For V = −I, Q = K = I every eigenvalue of 2tC(t), C the covariance of the tokens, tends to 1: "
     "C⁻¹ = 2t + ½Γ ln t + K with Γ from the third moments of the frozen shape. Universal and isotropic.",
+    where="the case V = −I; the law is derived",
     models=("sa",),
     quick=Decay(),
     within={
@@ -160,6 +161,7 @@ claim(
     "V = −I: attention becomes uniform like 1/t (derived)",
     "For V = −I attention tends to 1/n like 1/t: t max|nPᵢⱼ − 1| converges to ½ max|⟨yᵢ, yⱼ⟩|, y the frozen shape "
     "C^{−1/2}(x − x̄) of the configuration (never more than (n−1)/2).",
+    where="the case V = −I: attention becomes uniform; the rate is derived",
     models=("sa",),
     quick=Decay(),
     within={"flatness_times_t": relative(1e-2, "changes of the shape after the first time, O(1/t) at t ≥ 100")},

@@ -96,6 +96,7 @@ claim(
     "convergence to at most three hyperplanes",
     "If (Q, K, V) is a good triple, each φ₁*(zᵢ) converges to a, 0 or b, where a and b are the limits of the smallest "
     "and the largest φ₁*(zⱼ): the tokens gather on at most three parallel hyperplanes.",
+    where="§4, theorem on at most three hyperplanes (good triples)",
     models=("rescaled",),
     quick=GoodTriple(),
     within={

@@ -120,6 +120,7 @@ claim(
     "mixed theorem: polytope in F, free in G",
     "For paranormal V (λ > 0 on F, smaller spectral radius on G) and M ≻ 0 the F-parts of the zᵢ converge to finitely "
     "many points of the boundary of a polytope in F or to 0; the G-parts are free, for μ < 0 they spread as e^{|μ|t}.",
+    where="§5, theorem on a mix of hyperplanes and polytopes",
     models=("rescaled",),
     quick=Mixed(),
     within={
@@ -227,6 +228,7 @@ ER_03B = claim(
     "remainder of the scores with its cross terms (derived)",
     "The remainder of the scores beyond e^{2λt}⟨Afᵢ, Afⱼ⟩ contains ⟨Ax_F, Ax_G⟩ and grows like e^{(λ+μ)t}; without "
     "these cross terms it grows like e^{2μt}. Since λ + μ < 2λ, F-parts of one sign still meet at the largest of them.",
+    where="derived; on the proof of the theorem of §5",
     models=("rescaled",),
     quick=Remainder(),
     within={
@@ -244,6 +246,7 @@ ER_03B.printed_as(
     "remainder bound in the proof of the mixed theorem",
     "For every M = A² ≻ 0 the scores differ from e^{2λt}⟨Afᵢ, Afⱼ⟩, f the F-part of z, by a remainder that grows no "
     "faster than e^{2μt}, μ the spectral radius of V on G.",
+    where="proof of the theorem of §5, bound on the remainder",
     within={"remainder_exponent": at_most("a tenth of the gap λ − μ between the two exponents", slack=0.1)},
     predict=predict_printed,
     note="The bound holds when A maps F and G to orthogonal spaces; here V = diag(1, 0) and A = [[1, ½], [½, 1]].",

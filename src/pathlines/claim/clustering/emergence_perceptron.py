@@ -181,6 +181,7 @@ claim(
     EMERGENCE,
     "perceptron variant, tanh (open)",
     "With V = I, W = I and σ = tanh every token still converges to one of finitely many leaders, like e^{−t}.",
+    where="variant with a perceptron: no theorem in the paper",
     models=("rescaled",),
     quick=PerceptronVariant(),
     full=PerceptronVariant(starts=40),
@@ -201,6 +202,7 @@ claim(
     EMERGENCE,
     "perceptron variant, tanh: the hull (open)",
     "With V = I, W = I and σ = tanh the convex hull of z still never grows.",
+    where="variant with a perceptron: no theorem in the paper",
     models=("rescaled",),
     quick=PerceptronVariant(),
     within={"hull_growth": at_most("solver tolerance", slack=1e-6)},
@@ -217,6 +219,7 @@ claim(
     EMERGENCE,
     "perceptron variant, ReLU (open)",
     "With V = I, W = I and σ = ReLU every token still converges to one of finitely many leaders.",
+    where="variant with a perceptron: no theorem in the paper",
     models=("rescaled",),
     quick=PerceptronVariant(low=-1.0, high=1.0, activation="relu", until=7.0, rtol=1e-8, method="rk23"),
     within={"distance": at_most("one hundredth of the box, for the token that will stay farthest from its leader")},
@@ -235,6 +238,7 @@ claim(
     "With V = I, diagonal W > 0 and σ = ReLU no coordinate ever decreases, so every token converges; it stops when "
     "nothing pulls it upward any more, in general far from any leader. Below a leader at rest coordinate k is "
     "approached like e^{−w_k t}.",
+    where="derived; variant with a perceptron, no theorem in the paper",
     models=("rescaled",),
     quick=PerceptronVariant(low=-1.0, high=1.0, activation="relu", until=7.0, rtol=1e-8, method="rk23"),
     within={

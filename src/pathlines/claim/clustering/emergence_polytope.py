@@ -96,6 +96,7 @@ claim(
     "convergence to polytopes, V = I",
     "For V = I and M ≻ 0 the convex hull of z = e^{−t}x never grows, and every zᵢ converges to the finite set "
     "S = {x ∈ K : |Ax|² = max_v ⟨Ax, Av⟩} of a polytope K; more than three limit points are possible.",
+    where="§3, theorem on convergence to polytopes (V = I)",
     models=("rescaled",),
     quick=Polytope(),
     within={
@@ -155,6 +156,7 @@ claim(
     EMERGENCE,
     "rate of approach to the vertices (derived)",
     "For V = λI every token that is not a vertex approaches its vertex exactly like e^{−λt}.",
+    where="derived; on §3, V = I",
     models=("rescaled",),
     quick=Approach(),
     within={
@@ -256,6 +258,7 @@ claim(
     "codimension-k conjecture: what V = I and V = diag(1, μ) do (derived)",
     "With k = d positive eigenvalues the number of limit points depends on more than k: V = I leaves as many as the "
     "set S of its polytope holds (four here), V = diag(1, μ), 0 < μ < 1, one for each sign of the leading coordinate.",
+    where="derived; on the conjecture of codimension k",
     models=("rescaled",),
     quick=Codimension(),
     within={
@@ -275,6 +278,7 @@ claim(
     "codimension-k conjecture, read literally",
     "If k eigenvalues of V have positive real part, the rescaled tokens converge to at most three parallel subspaces "
     "of codimension k; for V = I_d these would be three points.",
+    where="conjecture of codimension k, read literally",
     models=("rescaled",),
     quick=SeveralStarts(),
     within={"identity_points": at_most("a count, the largest over the starts")},

@@ -137,6 +137,7 @@ ER_08B = claim(
     "integrator of the released R^d script is Euler's (derived)",
     "With attention frozen over the step and one common vector added to all tokens, the four stages of the script are "
     "equal: its scheme is explicit Euler, to rounding, and has order one.",
+    where="derived; on the released script behind the figures of tokens in R^d",
     models=("rescaled",),
     quick=Stages(),
     within={
@@ -152,6 +153,7 @@ ER_08B.printed_as(
     "clustering/ER-08a",
     "integrator of the released R^d script",
     "The four-stage scheme of the released R^d script integrates the attention dynamics with order four.",
+    where="released script behind the figures of tokens in R^d",
     within={"order": absolute(0.5, "half of one order, between the two smallest steps")},
     simulate=simulate_script,
     predict=predict_fourth,
@@ -203,6 +205,7 @@ claim(
     "dynamics of the released low-rank-attention script",
     "Moving tokens by x' = Vx, without attention, as the script behind the low-rank figure does, gives the tokens and "
     "the attention matrix of the attention dynamics.",
+    where="released script behind the figure of low-rank attention",
     models=("rescaled",),
     quick=LowRankScript(),
     within={

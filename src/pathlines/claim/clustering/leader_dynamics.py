@@ -84,6 +84,7 @@ claim(
     "Where every leader leads itself (leaders of equal length, all others in their hull), leaders never change: "
     "hard-max attention gives z_i = z_l + e^{−t}(z_i(0) − z_l) in the rescaled system and, without rescaling, "
     "x_i = x_i(0) + (e^{vt} − 1)x_l for V = vI.",
+    where="§9, leader dynamics (hard-max limit); solution derived",
     models=("leader", "hardmax"),
     quick=Leaders(),
     full=Leaders(leaders=9, followers=200, until=8.0),
@@ -140,6 +141,7 @@ claim(
     "two tokens at a frozen temperature (derived)",
     "Two tokens ±a on the line with scores frozen at β merge by ȧ = −2a/(1+e^{2βa²}): u = 2βa² obeys Ei(u) + ln u = "
     "Ei(u₀) + ln u₀ − 4t, so that they stay apart for a time of order e^{u₀}/u₀ and then merge like e^{−t}.",
+    where="§9, system with a frozen exponent; solution derived",
     models=("frozen",),
     quick=FrozenPair(),
     full=FrozenPair(beta=4.0, until=500.0),

@@ -102,6 +102,7 @@ claim(
     "One attention layer without residual maps common correlation ρ to ρ_out = [(a−b)²ρ+S]/[(a−b)²+S], "
     "S = 2(a−b)bs₁+b²ns₁, s₁ = 1+(n−1)ρ, a = 1/(1+(n−1)n^{−γ(1−ρ)}), b = (1−a)/(n−1): as n → ∞ full collapse below "
     "γ_c = 1/(1−ρ), 4ρ/(1+3ρ) at it and the identity above.",
+    where="phase transition of one attention layer at β = γ ln n; the finite-n form is derived",
     models=("sa",),
     quick=LongContext(),
     full=LongContext(contexts=(100, 1000, 2000, 1_000_000, 1_000_000_000_000), direct_up_to=2000, points=61),

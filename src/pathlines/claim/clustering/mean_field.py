@@ -88,6 +88,7 @@ claim(
     "Poisson kernels on the circle at β = 0 (derived)",
     "On the circle at β = 0 a Poisson kernel of parameter r stays one, with |x̄| = r and r²/(1−r²) growing like eᵗ; its "
     "n quantiles stay quantiles, with ṙ = ½(1−r²)x̄ and x̄ = r + (1−r²)(−r)ⁿ/(r(1+(−r)ⁿ)).",
+    where="derived; the mean field at β = 0 on the circle",
     models=("sa", "usa"),
     quick=Poisson(),
     full=Poisson(n=4000),
@@ -257,6 +258,7 @@ claim(
     "late rates of the mean-field flow (derived)",
     "From a smooth density, W₂² to the limiting point mass decays under SA like e^{−t} (d=2), t·e^{−2t} (d=3), e^{−2t} "
     "(d≥4), and under USA like e^{−(d−1)e^{−β}t} while (d−1)e^{−β} < 2e^β: mass near the antipode leaves last.",
+    where="derived; rates beside the paper's theorem on exponential convergence",
     models=("sa", "usa"),
     quick=MeanFieldRates(),
     full=MeanFieldRates(rings_of_tokens=True),

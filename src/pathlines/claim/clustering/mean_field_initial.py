@@ -97,6 +97,7 @@ claim(
     "For n i.i.d. uniform tokens hᵢ = ⟨xᵢ,Aᵢ⟩ → I_{d/2}(β)/I_{d/2−1}(β), with corrections of order 1/n, and "
     "E|PAᵢ|² ≈ (d−1)·I_{d/2}(2β)·M_d(2β) / (2βn·I_{d/2−1}(2β)·M_d(β)²); at every n both are integrals over φ(s)ⁿ, "
     "φ(s) = E e^{−s·exp(β(g−1))}, g the overlap of two tokens.",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=UniformStart(),
     full=UniformStart(n=2000, draws=40, tangential_draws=200, sizes=(50, 100, 200, 400, 800)),

@@ -71,6 +71,7 @@ claim(
     MEAN_FIELD_DYNAMICS,
     "mean-field rate read off a finite sample",
     "The late decay rate of a finite sample on the circle under SA is that of the mean field, 1.",
+    where="exponential rates of the mean field, read at finite n",
     models=("sa",),
     quick=FiniteSample(),
     full=FiniteSample(n=400, until=40.0, records=161),
@@ -151,6 +152,7 @@ claim(
     "exponential convergence for small β and square-integrable densities",
     "On the circle, SA from a density like φ^{−a}, a < ½, at the antipode (square integrable) converges to a point "
     "mass with W₂² ≍ e^{−(1−a)t}: exponentially, at a rate above ½ that is set by the regularity and not by β.",
+    where="theorem on exponential convergence for small β and square-integrable densities",
     models=("sa",),
     quick=Singular(),
     full=Singular(betas=(0.05, 0.1, 0.2, 0.5, 1.0), powers=(0.0, 0.1, 0.2, 0.3, 0.4, 0.45), points=6),

@@ -116,6 +116,7 @@ claim(
     "energy identity under speed regulation (derived)",
     "Under every scheme the energy of the directions obeys dE_β/dt = n⁻¹ΣᵢZ̄ᵢsᵢ|θ̇ᵢ|², "
     "with s = 1, r, 1 then r, r|A|, |A|/α, √(t+1) for Post-, Pre-, Mix-, Peri-LN, nGPT and sqrt-scaling.",
+    where="derived; for the schemes of the paper's table of speed regulation",
     models=MODEL_NAMES,
     quick=SchemeEnergy(),
     full=SchemeEnergy(records=101),
@@ -200,6 +201,7 @@ claim(
     "From equal overlaps ρ and magnitudes r every scheme stays in that form and obeys ρ̇ = F/s, "
     "F = 2b(1−ρ)(1+(n−1)ρ), b = 1/(e^{β(1−ρ)}+n−1), (s, ṙ) = (1,0), (r,h), (rm,h/m), (m/α,0), (√(t+1),0) "
     "for Post, Pre, Peri, nGPT, sqrt; Mix is Post up to τ and Pre from there.",
+    where="derived; for the schemes of the paper's table of speed regulation",
     models=MODEL_NAMES,
     quick=Reduction(),
     full=Reduction(records=121),
@@ -265,6 +267,7 @@ claim(
     NORMALIZATION,
     "sqrt-scaling as a change of clock (derived)",
     "sqrt-scaling visits the states of Post-LN at time 2(√(t+1)−1), whatever the start.",
+    where="derived; no statement in the paper",
     models=("sqrt", "post-ln"),
     quick=Clock(),
     full=Clock(n=32, beta=4.0, records=101, d=5),

@@ -83,6 +83,7 @@ claim(
     "terminal law of Post-LN (derived)",
     "From an equiangular start, Post-LN ends as 1−ρ ~ e^{2T∞−2t} with T∞ = (n−1)/(2n)·ln(y₀c/w₀) + "
     "{Ei(βy₀)−γ−ln β+e^{βc}[E₁(βw₀)−E₁(βc)]}/(2n), y₀ = 1−ρ₀, c = n/(n−1), w₀ = c−y₀.",
+    where="derived; no statement in the paper",
     models=("post-ln",),
     quick=Late(),
     full=Late(records=121),
@@ -139,6 +140,7 @@ claim(
     "common terminal constant of Pre-LN and Peri-LN (derived)",
     "Pre-LN and Peri-LN end as r²(1−ρ) → C∞ with the same C∞ = r₀²(1−ρ₀)e^{J(1)}, "
     "J(1) = ∫_{ρ₀}^1 (e^{β(1−x)}−1)/((1−x)(1+(n−1)x)) dx; hence t²(1−ρ) → C∞.",
+    where="derived; no statement in the paper",
     models=("pre-ln", "peri-ln"),
     quick=LateSchemes(),
     full=LateSchemes(records=81, time=10000.0),
@@ -196,6 +198,7 @@ claim(
     NORMALIZATION,
     "Pre-LN at β = 0 translates (derived)",
     "At β = 0 every token of Pre-LN feels the same attention vector, so all differences xᵢ−xⱼ are constant.",
+    where="derived; no statement in the paper",
     models=("pre-ln",),
     quick=Translation(),
     full=Translation(records=101),

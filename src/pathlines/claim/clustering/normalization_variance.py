@@ -123,6 +123,7 @@ claim(
     "collapse speed in a narrow cone",
     "In a narrow cone −V̇ar/Var is 2 for Post-LN, 2α for nGPT, 2/(r₀+t) for Pre- and Peri-LN, 2/(r₀+t−τ) for Mix-LN "
     "after its switch and 2/√(t+1) for sqrt-scaling.",
+    where="theorem on the speed of collapse in a narrow cone",
     models=MODEL_NAMES,
     quick=Collapse(),
     full=Collapse(records=101),
@@ -164,6 +165,7 @@ claim(
     NORMALIZATION,
     "collapse speed of nGPT, as printed",
     "Under nGPT in a narrow cone V̇ar = −Θ(Var/α).",
+    where="theorem on the speed of collapse, row of nGPT as printed",
     models=("ngpt",),
     quick=Alphas(),
     within={"exponent": absolute(0.5, "half a power of α; constants hidden in Θ do not enter an exponent")},
@@ -254,6 +256,7 @@ claim(
     NORMALIZATION,
     "cone condition of the collapse-speed theorem, as printed",
     "If all pair deficits are below δ < 1/(100n²β²), the variance under Post-LN decays at a rate bounded from below.",
+    where="theorem on the speed of collapse, its cone condition as printed",
     models=("post-ln",),
     quick=PrintedCone(),
     within={"rate": at_least("a twentieth of the true rate 2 stands for the constant hidden in Θ")},
@@ -290,6 +293,7 @@ claim(
     "cone condition of the collapse-speed theorem, corrected",
     "If all pair deficits are below δ < min(1/(100n²β²), 1/(100n²)), the variance under Post-LN decays like e^{−2t} "
     "up to a constant in the rate.",
+    where="theorem on the speed of collapse, its cone condition corrected",
     models=("post-ln",),
     quick=CorrectedCone(),
     within={"rate": relative(1e-3, "corrections of order (1+β)δ/10 ≤ 1/(500n²) for n ≥ 2")},

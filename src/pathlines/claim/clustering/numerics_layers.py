@@ -130,6 +130,7 @@ claim(
     "the layer map is slower than SA by the factor 1+ηh (derived)",
     "N(x+ηA) is exactly the retraction step of length η/(1+ηh), h = ⟨x,A⟩, so a stack of layers integrates "
     "ẋ = PA/(1+ηh), not SA: from a simplex it follows its own map of ρ and reaches 1−ρ = δ later than SA does on Γ.",
+    where="derived; the layer map that SA is the limit of, read as its integrator",
     models=("sa", "post-ln"),
     quick=LayerMap(),
     full=LayerMap(betas=(0.5, 1.0, 2.0, 4.0, 6.0, 9.0), records=256),
@@ -170,6 +171,7 @@ claim(
     PERSPECTIVE,
     "phase diagrams computed with layers of η = 0.1",
     "A stack of layers with η = 0.1 has its phase boundary on the curve Γ of SA.",
+    where="phase diagrams and the released script behind them",
     models=("sa", "post-ln"),
     quick=Stack(),
     full=Stack(betas=(0.5, 1.0, 2.0, 4.0, 6.0, 9.0)),

@@ -76,6 +76,7 @@ claim(
     "orders of the integrators on the sphere (derived)",
     "With every stage retracted, explicit Runge–Kutta keeps its order on the sphere: Euler, geodesic Euler 1, "
     "Heun 2, RK4 (stages or end retracted) and RKMK4 4; the layer map N(x+hA), read as an integrator of SA, has 1.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa",),
     quick=Orders(),
     full=Orders(

@@ -81,6 +81,7 @@ claim(
     "long-time precision of the deficit form (derived)",
     "Integrated with relative tolerance, u̇ᵢⱼ = −Tᵢⱼ−Tⱼᵢ, Tᵢⱼ = σᵢ+uᵢⱼ−Σₖaᵢₖuₖⱼ−σᵢuᵢⱼ keeps u₁₂e^{2t} constant to 1e-9 "
     "at late times, down to u ≈ 1e-130.",
+    where="derived; numerical methods, no statement in the paper",
     models=("gram", "sa"),
     quick=LateDeficits(),
     full=LateDeficits(records=151),

@@ -94,6 +94,7 @@ claim(
     "cone collapse",
     "If all tokens start in an open hemisphere ⟨x,w⟩ > 0, minᵢ⟨xᵢ(t),w⟩ never decreases, and the tokens never leave "
     "the cone spanned by the initial ones.",
+    where="§6, lemma on cone collapse",
     models=("sa", "usa"),
     quick=Hemisphere(),
     full=Hemisphere(n=40, d=6, until=60.0, records=241),
@@ -170,6 +171,7 @@ claim(
     PERSPECTIVE,
     "Wendel's probability of a hemisphere",
     "n i.i.d. uniform tokens lie in an open hemisphere with probability 2^{−(n−1)}Σ_{k<d}C(n−1,k).",
+    where="§6.1, remark on Wendel's theorem",
     models=("sa",),
     quick=Wendel(),
     full=Wendel(draws=20),
@@ -227,6 +229,7 @@ claim(
     PERSPECTIVE,
     "collapse for n ≤ d",
     "For n ≤ d almost every start lies in an open hemisphere, and all tokens converge to one point.",
+    where="§6, theorem for n ≤ d",
     models=("sa",),
     quick=Halves(),
     full=Halves(runs=200),

@@ -81,6 +81,7 @@ claim(
     PERSPECTIVE,
     "conserved cross-ratios at β = 0 (derived)",
     "At β = 0 the cross-ratios uᵢⱼuₖₗ/(uᵢₖuⱼₗ) of any four tokens, uᵢⱼ = 1−⟨xᵢ,xⱼ⟩, are constant in time.",
+    where="derived; the flow is that of Theorem 4.1 (β = 0)",
     models=("sa", "usa"),
     quick=CrossRatios(),
     full=CrossRatios(n=32, records=129),
@@ -138,6 +139,7 @@ claim(
     PERSPECTIVE,
     "continuity at β = 0",
     "At a fixed time, solutions for small β differ from the β = 0 solution by O(β): max|xᵝ−x⁰|/β tends to max|∂x/∂β|.",
+    where="Theorem 4.3 (β ≪ 1), continuity in β that its proof rests on",
     models=("sa", "usa"),
     quick=Response(),
     within={

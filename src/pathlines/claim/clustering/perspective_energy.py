@@ -117,6 +117,7 @@ claim(
     PERSPECTIVE,
     "gradient-flow structure of SA and USA: energy identity",
     "Along USA, dE_β/dt = n⁻¹Σᵢ|ẋᵢ|²; along SA, dE_β/dt = n⁻¹ΣᵢZ̄ᵢ|ẋᵢ|² with Z̄ᵢ = n⁻¹Σⱼe^{β⟨xᵢ,xⱼ⟩}.",
+    where="§3.3 (USA, lemma on dissipation) and §3.4 (SA, modified metric), in particle form",
     models=("sa", "usa"),
     quick=Energy(),
     within={
@@ -174,6 +175,7 @@ claim(
     "monotonicity and range of the interaction energy",
     "For Q=K=V=I, E_β never decreases along SA or USA and stays between E_min = M_d(β)/(2β), the energy of the uniform "
     "measure, and E_max = e^β/(2β), that of one cluster.",
+    where="§3, interaction energy and its maximisers",
     models=("sa", "usa"),
     quick=EnergyRange(),
     full=EnergyRange(betas=(0.1, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0), until=60.0, records=241),
@@ -266,6 +268,7 @@ claim(
     "no energy identity for generic Q, K, V (derived)",
     "For generic Q, K, V the energy identity fails: E_β(t) − E_β(0) − ∫D, with E_β and D of Q=K=V=I, equals "
     "∫ n⁻¹ΣᵢZ̄ᵢ⟨ẋᵢ, yᵢ−ẋᵢ⟩ dt, y the velocity of Q=K=V=I, and is far from zero.",
+    where="derived; the paper's §3.4 covers Q = K = V = I",
     models=("sa",),
     quick=Generic(),
     within={"residual": relative(1e-10, "two solvers at tolerance 1e-12")},

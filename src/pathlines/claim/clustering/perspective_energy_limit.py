@@ -85,6 +85,7 @@ ER_11B = claim(
     "interaction energy at β = 0 (derived)",
     "E_β = 1/(2β) + ½|x̄|² + r with 0 ≤ r ≤ (β/4)e^β·mean g²: what is left at β = 0 once the constant 1/(2β) is "
     "taken away is ½|x̄|², the energy of the β = 0 flow.",
+    where="derived; on the energies E_β (§3) and E₀ (Appendix A)",
     models=("sa", "usa"),
     quick=SmallBeta(),
     within={
@@ -100,6 +101,7 @@ ER_11B.printed_as(
     "clustering/ER-11",
     "interaction energy read at β = 0",
     "The energy E_β = (2β)⁻¹∬e^{β⟨x,y⟩} tends, as β → 0, to the energy ½|x̄|² of the β = 0 flow.",
+    where="energies E_β (§3) and E₀ (Appendix A) beside each other",
     within={
         "energy": absolute(0.1, "the remainder is below βe^β/4 if the limit exists, and every overlap is at most 1")
     },

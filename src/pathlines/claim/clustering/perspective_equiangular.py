@@ -99,6 +99,7 @@ claim(
     "equiangular reduction",
     "Tokens that start with one common overlap ρ₀ keep one common overlap, and it obeys the scalar equation of SA "
     "(of USA) solved by t(ρ).",
+    where="§6, reduction to one overlap γ_β(t) in the theorem on high dimension (Theorem 6.9)",
     models=("sa", "usa"),
     quick=Equiangular(),
     full=Equiangular(sizes=(8, 32), kinds=("sa", "usa")),
@@ -185,6 +186,7 @@ claim(
     "The time at which the overlap of an equiangular start reaches ρ is, for SA, "
     "(n−1)/(2n)·ln(y₀w/(yw₀)) + {Ei(βy₀)−Ei(βy)+e^{βc}[E₁(βw₀)−E₁(βw)]}/(2n), and for USA "
     "½{e^{−β}[Ei(βy₀)−Ei(βy)]+e^{β/(n−1)}[E₁(βw₀)−E₁(βw)]}, with y=1−ρ, w=ρ+1/(n−1), c=n/(n−1).",
+    where="derived; the paper has the differential equation of γ_β (Theorem 6.9), not its solution",
     models=("sa", "usa"),
     quick=ClosedForm(),
     full=ClosedForm(

@@ -143,6 +143,7 @@ claim(
     "phase boundary in high dimension",
     "In high dimension, half of the pairs of i.i.d. uniform tokens are within δ of each other at the time Γ at which "
     "the equiangular solution γ_β reaches 1−δ.",
+    where="Theorem 6.9; phase diagrams",
     models=("sa",),
     quick=PhaseBoundary(),
     full=PhaseBoundary(betas=(0.5, 1.0, 2.0, 3.0, 4.0), cold_betas=(5.0, 6.0), runs=32, records=251),
@@ -235,6 +236,7 @@ claim(
     "For i.i.d. uniform tokens, sup_t max_{i≠j}|⟨xᵢ,xⱼ⟩−γ_β(t)| falls like C·d^{−1/2}; C is the largest response of "
     "the linearised Gram flow to the overlaps of the start times √d, which are independent standard Gaussians (on "
     "average about 3 at n=16, β=1 and 4.5 at β=4).",
+    where="Theorem 6.9; the constant is derived",
     models=("sa",),
     quick=SeveralDimensions(),
     full=SeveralDimensions(dims=(65536, 262_144, 1_048_576, 4_194_304), runs=32, records=129),
@@ -277,6 +279,7 @@ claim(
     PERSPECTIVE,
     "deviation bound 2e^{10 max(1,β) n t}√(log d/d), read as informative",
     "At practical sizes the printed bound on |⟨xᵢ,xⱼ⟩−γ_β(t)| is below the trivial value 2 until the tokens cluster.",
+    where="Theorem 6.9, its bound on the deviation",
     models=("sa",),
     quick=Deviation(),
     within={"informative_until": at_least("two times, no tolerance needed")},

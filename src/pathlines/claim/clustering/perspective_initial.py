@@ -67,6 +67,7 @@ claim(
     PERSPECTIVE,
     "first pair speed of USA (derived)",
     "For n i.i.d. uniform tokens under USA, d/dt E⟨x₁,x₂⟩ at t=0 is (2/n)·Γ(d/2)(2/β)^{d/2−1}·I_{d/2}(β)·(d−1)/β.",
+    where="derived; no statement in the paper",
     models=("usa",),
     quick=FirstSpeed(),
     full=FirstSpeed(draws=200_000),

@@ -119,6 +119,7 @@ claim(
     "late rate of SA (derived)",
     "From a start in a hemisphere, differences between tokens of SA with V=I decay at rate exactly 1 at late times, "
     "for every β, n, d, Q, K.",
+    where="derived; the proof of cone collapse (§6) has a lower bound on the rate",
     models=("sa",),
     quick=LateRate(random_scores=1),
     full=LateRate(
@@ -135,6 +136,7 @@ claim(
     PERSPECTIVE,
     "late rate of USA (derived)",
     "From a start in a hemisphere, differences between tokens of USA decay at rate e^β at late times.",
+    where="derived; the proof of cone collapse (§6) has a lower bound on the rate",
     models=("usa",),
     quick=LateRate(kind="usa", cases=((10, 3, 2.0), (10, 3, 1.0))),
     within={"late_rate": relative(1e-6, _RATE_REASON)},
@@ -158,6 +160,7 @@ claim(
     PERSPECTIVE,
     "rate in the proof of cone collapse, read as the rate",
     "From a start in a hemisphere, tokens of SA approach their common limit at rate 1/(2ne^{2β}).",
+    where="§6, rate in the proof of cone collapse",
     models=("sa",),
     quick=LateRate(cases=((10, 3, 1.0),)),
     within={"late_rate": relative(0.1, "a rate would be measured to 1e-5; ten percent is generous")},
@@ -216,6 +219,7 @@ claim(
     "cone collapse with several heads (open)",
     "With H heads of arbitrary Q_h, K_h and V_h = I/H, tokens that start in the hemisphere ⟨x,e₁⟩ > 0 stay there with "
     "minᵢ⟨xᵢ,e₁⟩ non-decreasing, and differences decay at late rate exactly 1.",
+    where="several heads: not covered by the theorems of §4–6",
     models=("sa",),
     quick=ManyHeads(),
     full=ManyHeads(n=20, d=6, heads=8, betas=(0.5, 1.0, 2.0, 4.0)),

@@ -105,6 +105,7 @@ claim(
     "GOE weights: does one cluster remain? (open)",
     "With QᵀK drawn from the GOE and V = QᵀK/√(d+1), i.i.d. uniform tokens end in one cluster as they do for Q=K=V=I "
     "in d ≥ 3.",
+    where="§9, general matrices: open question and phase diagram",
     models=("sa",),
     quick=Goe(),
     full=Goe(betas=(0.3, 1.0, 4.0), draws=200),
@@ -161,6 +162,7 @@ claim(
     "GOE weights: selection of the dominant eigenvector (open)",
     "With V ∝ QᵀK symmetric and a dominant top eigenvalue, λ₁ > |λₖ| for all k, generic tokens end on ±e₁: one "
     "cluster or two antipodal ones.",
+    where="§9, general matrices: open question and phase diagram",
     models=("sa",),
     quick=Dominant(),
     full=Dominant(betas=(0.3, 1.0, 4.0), draws=200, until=300.0),
@@ -215,6 +217,7 @@ claim(
     PERSPECTIVE,
     "one cluster for β ≥ C(d)n² (times exponential in β)",
     "For β ≥ C(d)·n² tokens of SA converge to one point from almost every start.",
+    where="Theorem 5.1 (β ≥ C(d)n²)",
     models=("sa",),
     quick=LargeBeta(),
     full=LargeBeta(runs=1024, until=10000.0),

@@ -142,6 +142,7 @@ _fraction_claim(
     "one cluster for d ≥ 3",
     "For d ≥ 3 and every β, i.i.d. uniform tokens of SA end in one cluster almost surely: at n=32, d=3, β=1 the "
     "fraction of clustered pairs rises to one as tabulated.",
+    where="theorems on a single cluster; the fractions are measured",
     quick=Phase(times=_TO_20),
     full=Phase(times=_TO_20, runs=512),
 )
@@ -152,6 +153,7 @@ _fraction_claim(
     "one cluster for d = 2, β ≤ 1",
     "On the circle and for β ≤ 1, i.i.d. uniform tokens of SA end in one cluster almost surely, later than on the "
     "sphere: the fraction of clustered pairs at n=32, β=1 is as tabulated.",
+    where="theorems on a single cluster, on the circle; the fractions are measured",
     quick=Phase(pairs=((2, 1.0),)),
     full=Phase(pairs=((2, 1.0),), runs=1024),
 )
@@ -162,6 +164,7 @@ _fraction_claim(
     "metastable plateaus at larger β",
     "At larger β and low dimension the fraction of clustered pairs stays for long times on a plateau well below one: "
     "several clusters that merge only on times exponentially long in β.",
+    where="phase diagrams; metastability is posed as a question",
     quick=Phase(pairs=((2, 4.0), (2, 9.0))),
     full=Phase(pairs=((2, 4.0), (2, 9.0), (8, 4.0), (8, 9.0), (3, 4.0)), runs=1024),
     blind={"fraction": "the reference values are means of 1024 runs themselves; same_starts notices half a percent"},

@@ -118,6 +118,7 @@ claim(
     "repulsive flow, V = −I",
     "With V=−I, n ≤ d+1 tokens spread into the regular simplex (all overlaps −1/(n−1)) and 2d tokens into the "
     "cross-polytope (overlaps −1 and 0), for SA and USA alike.",
+    where="§9.1, V = −I: repulsion and sharp configurations",
     models=("sa", "usa"),
     quick=Repulsion(),
     full=Repulsion(sizes=((4, 3), (5, 4), (6, 3))),
@@ -197,6 +198,7 @@ ER_02B = claim(
     "Cohn–Kumar theorem with m ≥ 1",
     "Sharp configurations have m ≥ 1 distinct inner products: for n ≤ d+1 the repulsive flow reaches the simplex, m "
     "= 1, whose energy (e^β+(n−1)e^{−β/(n−1)})/(2βn) is the minimum.",
+    where="§9.1, dichotomy of Cohn and Kumar, corrected",
     models=("usa",),
     quick=Sharp(),
     full=Sharp(sizes=((2, 3), (4, 3), (5, 4))),
@@ -210,6 +212,7 @@ ER_02B.printed_as(
     "clustering/ER-02",
     "Cohn–Kumar theorem as printed (m > 1)",
     "Sharp configurations, the minimisers of the repulsive energy for every β, have m > 1 distinct inner products.",
+    where="§9.1, dichotomy of Cohn and Kumar as printed",
     predict=predict_printed_dichotomy,
     note="The antipodal pair and the regular simplex minimise E_β (convexity) and have m = 1.",
 )

@@ -84,6 +84,7 @@ claim(
     PERSPECTIVE,
     "USA as surrogate of SA, read as a time change",
     "From the same start, USA runs through the same configurations as SA, only with another clock.",
+    where="§3.3, USA as a surrogate of SA",
     models=("sa", "usa"),
     quick=Orbit(),
     within={"largest_angle": absolute(1e-6, "arccos of a cosine rounded to 1e-16, and solver tolerance 1e-11")},
@@ -174,6 +175,7 @@ claim(
     "USA and SA have different orbits and opposite trends in β (derived)",
     "Along a generic orbit of SA the velocities of SA and USA at the same configuration are not parallel, and from "
     "equiangular starts the time to overlap 1−δ grows with β for SA and falls with β for USA, as given by Γ.",
+    where="derived; on §3.3, USA as a surrogate of SA",
     models=("sa", "usa"),
     quick=PhaseTimes(),
     full=PhaseTimes(tokens=32, betas=(0.5, 1.0, 2.0, 4.0, 6.0, 9.0), zooms=5),

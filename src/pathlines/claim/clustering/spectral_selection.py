@@ -145,6 +145,7 @@ claim(
     "homogeneous selection of the leading eigenvector",
     "If λ₁ > |λₖ| for all k ≠ 1 and every token starts with ⟨xᵢ,e₁⟩ > 0, all tokens converge to e₁, Σ|xᵢ−e₁|² at the "
     "rate 2·min(λ₁, λ₁−λ₂) (derived).",
+    where="theorem on homogeneous selection; the rate is derived",
     models=("sa",),
     quick=Homogeneous(),
     full=Homogeneous(runs=1000),
@@ -217,6 +218,7 @@ claim(
     "polarisation of two tokens, V negative definite",
     "Two tokens under V = QᵀK ≺ 0 end, from almost every start, at opposite ends ±e_d of the eigenvector of the most "
     "negative eigenvalue.",
+    where="theorem on polarisation of two tokens",
     models=("sa",),
     quick=TwoTokens(),
     full=TwoTokens(runs=2000),
@@ -323,6 +325,7 @@ claim(
     "stability threshold of bipolar states",
     "n₊ tokens at e_p and n₋ at −e_p are linearly stable against eigenvalues λₖ < λ_pσ and unstable beyond, "
     "σ = (c−r)(cr−1)/(r(c²−1)), c = e^{2βλ_p}, r = n₊/n₋ (if 2β|λ_p| > |ln r|, and λₖ > λ_p when λ_p < 0).",
+    where="stability of bipolar states",
     models=("sa",),
     quick=Bipolar(),
     within={

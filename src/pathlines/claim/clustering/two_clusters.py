@@ -57,6 +57,7 @@ claim(
     "two-cluster reduction (derived)",
     "Clusters of n₁ and n₂ coincident tokens with inner product g obey "
     "ġ = (1−g²)[n₂/(n₂+n₁e^{β(1−g)}) + n₁/(n₁+n₂e^{β(1−g)})] under SA.",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=Pair(),
     within={

@@ -87,6 +87,7 @@ claim(
     "blow-up time for V = I (derived)",
     "For V = I and any A a centred Gaussian cloud under softmax attention has Σ(t) = (Σ₀⁻¹ − t(A+Aᵀ))⁻¹: it blows up "
     "iff λ_max(A+Aᵀ) > 0, at T* = 1/λ_max(Σ₀^½(A+Aᵀ)Σ₀^½).",
+    where="derived; on the covariance equation of softmax",
     models=("gaussian-softmax",),
     quick=IdentityValue(),
     within={
@@ -176,6 +177,7 @@ claim(
     "blow-up for a general V (derived)",
     "Where softmax attention blows up with a rank-one profile, Σ ~ c uuᵀ/(T*−t) with Vu = vu, v the rightmost "
     "eigenvalue (v > 0, uᵀAu > 0) or the leftmost (v < 0, uᵀAu < 0), c = 1/(2v uᵀAu).",
+    where="derived; on the covariance equation of softmax",
     models=("gaussian-softmax",),
     quick=GeneralValue(),
     within={
@@ -232,6 +234,7 @@ claim(
     "l2 attention blows up when K is not injective (derived)",
     "For K = (κ, 0), Q = (0, q), V = diag(0, v) the l2 closure has Σ₁₂ = Σ₁₂(0)/(1−t/T*), Σ₂₂ = Σ₂₂(0)/(1−t/T*)², "
     "T* = (1+2κ²Σ₁₁)/(2vκqΣ₁₂(0)); with an injective K there is no blow-up.",
+    where="derived; on the covariance equation of L2 attention",
     models=("gaussian-l2",),
     quick=SingularKey(),
     within={

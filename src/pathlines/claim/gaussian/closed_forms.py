@@ -82,6 +82,7 @@ claim(
     "l2 attention in closed form (derived)",
     "In one dimension y = 1/(2K²σ) is ω(ln y₀ + y₀ − 2vQt/K) with Wright's ω, and α = α₀e^{−(y−y₀)K/2Q}√(y₀/y); for "
     "V = vI, Q = cK the eigenvalues of (2KᵀK)^{−½}Σ^{−1}(2KᵀK)^{−½} follow the same equation.",
+    where="derived; on the covariance equation of L2 attention",
     models=("gaussian-l2",),
     quick=L2(),
     within={
@@ -151,6 +152,7 @@ claim(
     "a Lyapunov law of softmax attention (derived)",
     "For V symmetric positive definite and any A, d/dt tr(V⁻¹Σ) = tr(Σ(A+Aᵀ)Σ): bounded if A+Aᵀ ≤ 0, blow-up if "
     "A+Aᵀ > 0.",
+    where="derived; no statement in the paper",
     models=("gaussian-softmax",),
     quick=Lyapunov(),
     full=Lyapunov(draws=64),
@@ -223,6 +225,7 @@ claim(
     "the layer map keeps covariances positive, first order in the step (derived)",
     "A residual layer of step η maps N(α,Σ) to N(α+η(c+Bα), (I+ηB)Σ(I+ηB)ᵀ): positive semidefinite for every η, with "
     "an error of first order against the flow.",
+    where="derived; a residual layer as an explicit Euler step",
     models=("gaussian-softmax",),
     quick=LayerSteps(),
     full=LayerSteps(steps=(0.1, 0.05, 0.025, 0.0125)),

@@ -140,6 +140,7 @@ claim(
     "Gaussian clouds stay Gaussian",
     "Under softmax (any heads), l2, Sinkhorn and linear attention a Gaussian cloud stays Gaussian, and its mean and "
     "covariance solve α′ = c + Bα, Σ′ = BΣ + ΣBᵀ with the field Γ(x) = c + Bx of the cloud itself.",
+    where="Gaussian closure: covariance equations of softmax, several heads, L2 and Sinkhorn; linear attention derived",
     models=(*(f"gaussian-{k}" for k in ("softmax", "l2", "sinkhorn", "linear", "affine")), "sa", "l2", "sinkhorn"),
     quick=Closures(),
     full=Closures(
@@ -199,6 +200,7 @@ C01B = claim(
     UNIFIED,
     "the covariance equation of softmax has no linear term",
     "dΣ/dt = VΣAΣ + (VΣAΣ)ᵀ: V alone moves the mean, not the covariance.",
+    where="Gaussian closure: covariance equation of softmax",
     models=("sa",),
     quick=SoftmaxRate(),
     within={"rate": _QUADRATURE},
@@ -210,6 +212,7 @@ C01B.printed_as(
     "gaussian/ER-02",
     "a linear term in the covariance equation",
     "For softmax attention dΣ/dt = VΣ + ΣVᵀ + VΣAΣ + (VΣAΣ)ᵀ, as a summary of the paper prints.",
+    where="a secondary summary of the paper, not the paper",
     predict=lambda s: predict_rate(s, True),
 )
 
@@ -252,6 +255,7 @@ C10B = claim(
     "l2 closure with the usual 1/√d",
     "With Q and K scaled by d^{−1/4} each, dΣ/dt = 2VSKᵀQΣ/√d + (·)ᵀ with S = (Σ⁻¹ + 2KᵀK/√d)⁻¹: both "
     "matrices are scaled.",
+    where="Gaussian closure: covariance equation of L2 attention, with scores over √d",
     models=("gaussian-l2",),
     quick=L2Rate(),
     within={"rate": _ROUNDING},
@@ -263,6 +267,7 @@ C10B.printed_as(
     "gaussian/ER-03",
     "l2 closure of the published scripts",
     "The l2 closure with the usual scaling has A/√d but KᵀK unscaled in S, as the authors' scripts compute.",
+    where="the authors' scripts, closure of L2 attention",
     predict=lambda s: predict_l2(s, False),
     note="It is the closure of neither kernel.",
 )

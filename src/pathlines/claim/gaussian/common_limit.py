@@ -109,6 +109,7 @@ claim(
     "softmax, l2 and Sinkhorn attention share one limit (derived)",
     "For V = I and K = −Q all three converge to U(UᵀΣ₀⁻¹U)⁻¹Uᵀ, U = ker Q, and t|Σ(t) − Σ∞| tends to a constant: QΣQᵀ "
     "keeps its eigenvectors, and its eigenvalues follow the scalar equations.",
+    where="derived; on the limits of covariances",
     models=("gaussian-softmax", "gaussian-l2", "gaussian-sinkhorn"),
     quick=CommonLimit(),
     within={
@@ -213,6 +214,7 @@ C19 = claim(
     "rank of the limit, and what a threshold counts (derived)",
     "For V = I, K = −Q, Q Gaussian in R^{⌊d/2⌋×d} and Σ₀ = GGᵀ the limit has rank ⌈d/2⌉ always; the number of its "
     "eigenvalues above 0.1 is that of a Wishart matrix W_m(m), m = ⌈d/2⌉.",
+    where="rank of limiting covariances; exact rank derived",
     models=("gaussian-softmax",),
     quick=Ranks(),
     full=Ranks(draws=30000),
@@ -232,6 +234,7 @@ C19.printed_as(
     "rank histograms of the limit, as drawn",
     "The limit of V = I, K = −Q has rank below ⌈d/2⌉ with positive probability: for d = 3 and 4 it is a line in 38 % "
     "of draws, as counting eigenvalues above 0.1 shows.",
+    where="rank histograms of the authors' scripts (threshold 0.1)",
     within={"ranks": standard_errors(5.0, "binomial; the printed fractions are exact")},
     predict=predict_printed,
     note="An absolute threshold counts large eigenvalues; the rank is ⌈d/2⌉ in every draw.",

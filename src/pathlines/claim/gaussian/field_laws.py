@@ -91,6 +91,7 @@ claim(
     "the field is one of measures",
     "Doubling all tokens, permuting them or merging equal ones into a weight changes no field, of any kind; l2 at β/2 "
     "is softmax at β on the sphere; two opposite tokens on a line feel v x tanh(ax²) under softmax and Sinkhorn.",
+    where="definition of the fields on measures",
     models=("softmax", "l2", "sinkhorn", "sigmoid", "linear", "affine", "unnormalised"),
     quick=Fields(),
     within={"copies": _EXACT, "sphere": _EXACT, "pair": _EXACT},
@@ -162,6 +163,7 @@ claim(
     "Dobrushin: fields of near laws are near (constants derived)",
     "In a ball of radius R, |Γ_μ − Γ_ν| ≤ L_μ(R) W₁(μ, ν): |V|(1 + 2aR²)e^{2aR²} for softmax, and the like for l2, "
     "sigmoid and linear attention.",
+    where="well-posedness: Dobrushin's estimate; the constants are derived",
     models=("softmax", "l2", "sigmoid", "linear"),
     quick=Dobrushin(),
     full=Dobrushin(pairs=300),

@@ -171,6 +171,7 @@ claim(
     "On a line with V = v, A = a and Gaussian tokens, √n Cₙ and √n W₁ at depth T converge: a token strays from its "
     "mean-field copy by the linear response to sampling, with a remainder O(1/n) while θ < 1/√6. W₂ of the samples "
     "themselves decays a little slower.",
+    where="mean-field limit; the rate for Gaussian tokens is derived",
     models=("sa",),
     quick=OnTheLine(),
     full=OnTheLine(sizes=(50, 200, 800), runs=1200, step=0.1),
@@ -220,6 +221,7 @@ claim(
     UNIFIED,
     "above θ = 1/√2 the mean-field error decays more slowly than n^{-1/2}",
     "With θ(0) = aσ₀ > 1/√2 the product √n Cₙ grows with n, by at most n^{(1-p)/2}, MSE ~ n^{-p} at the largest θ.",
+    where="mean-field limit; the rate for Gaussian tokens is derived",
     models=("sa",),
     quick=OnTheLine(v=-1.0, a=2.0, sizes=(20, 320), runs=160, seed=1),
     full=OnTheLine(v=-1.0, a=2.0, sizes=(20, 80, 320, 1280), step=0.1, seed=1),
@@ -271,6 +273,7 @@ claim(
     UNIFIED,
     "compact supports: the rate is always n^{-1/2}",
     "For tokens uniform in a square √n Cₙ converges to the linear response of the mean field to sampling.",
+    where="well-posedness: mean-field limit of compactly supported laws; rate derived",
     models=("sa",),
     quick=Square(),
     full=Square(sizes=(100, 400), runs=400, step=0.1),

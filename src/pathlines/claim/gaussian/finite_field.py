@@ -114,6 +114,7 @@ claim(
     "For Gaussian tokens with θ = |Σ^½AΣ^½| < 1/√2, n E|Γₙ − Γ|² → det(I − 2ΣW)^{−½}[tr VΣVᵀ + "
     "tr VΣA(Σ⁻¹ − 2W)⁻¹AᵀΣVᵀ], W = AᵀΣA; for larger θ it is infinite. At finite n it is an integral over one Laplace "
     "variable, exactly.",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=FieldError(),
     full=FieldError(sizes=(50, 200, 1000), runs=6000, order=16),
@@ -180,6 +181,7 @@ claim(
     "the rate of the field error depends on θ (derived)",
     "On a line E|Γₙ − Γ|² ~ n^{−p} with p = 1 for θ ≤ 1/√2 and p = √(1/θ² + 1/4) − 1/2 beyond, approached "
     "logarithmically: for n = 10² … 10⁴ the slopes of the exact expectation are 0.97, 0.63 and 0.32 at θ = ½, 1 and 2.",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=FieldRate(),
     full=FieldRate(sizes=(100, 1000, 10000), draws=8_000_000),
@@ -240,6 +242,7 @@ claim(
     UNIFIED,
     "entropy of attention on a Gaussian cloud (derived)",
     "The mean of ln n − H(P_i) tends to ½[tr AᵀΣAΣ + αᵀAᵀΣAα]: how far attention is from uniform, in nats.",
+    where="derived; no statement in the paper",
     models=("sa",),
     quick=Entropy(),
     full=Entropy(n=2000, runs=120),

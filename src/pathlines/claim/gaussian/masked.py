@@ -114,6 +114,7 @@ claim(
     "masked tokens: the first follows e^{tV}, the others stray like i^{-1/2}",
     "Under causal softmax token 1 obeys x′ = Vx, and √i (E|xᵢ − x̄ᵢ|²)^½ tends to a constant of linear response while "
     "θ < 1/√2: token i sees i samples, and the errors of those before it on top. The remainder is O(1/i) for θ < 1/√6.",
+    where="masked attention: mean-field limit in the conditional framework; rates derived",
     models=("sa",),
     quick=Masked(),
     full=Masked(n=400, runs=1500, after=120),
@@ -188,6 +189,7 @@ claim(
     "masked softmax: the first block stays Gaussian, later ones do not",
     "With blocks of positions of different Gaussian laws the first follows the unmasked closure; the second sees a "
     "mixture, and becomes skew.",
+    where="derived; on masked attention",
     models=("sa",),
     quick=Blocks(),
     within={"moments": absolute(1e-6, "60 Gauss-Hermite nodes a block")},

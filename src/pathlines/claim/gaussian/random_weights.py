@@ -141,6 +141,7 @@ claim(
     "generic weights in the plane: half explode, the rest become lines",
     "For d = 2, Q, K, V with independent N(0,1) entries, A = KᵀQ/√2 and Σ₀ = I, a cloud blows up with probability "
     "0.51, converges to rank one with 0.44 and shrinks to zero with 0.05; nothing else happens.",
+    where="derived; low-rank limits and blow-up for generic weights in the plane",
     models=("gaussian-softmax",),
     quick=Fates(),
     full=Fates(draws=60000, again=300),
@@ -156,6 +157,7 @@ claim(
     "fates of random clouds in higher dimension",
     "For d ≥ 3 a third regime, exponential growth, is as common as convergence: with independent Q, K, V about 0.55 "
     "blow up, 0.2–0.35 grow exponentially, the rest converges algebraically.",
+    where="derived; no statement in the paper",
     models=("gaussian-softmax",),
     quick=Fates(rows=(("iid", 3),), draws=6000, seed=13, rtol=1e-6),
     full=Fates(rows=tuple(_SEEN), draws=20_000, seed=13, rtol=1e-6),
@@ -228,6 +230,7 @@ claim(
     "probability of no blow-up for V = I (derived)",
     "For V = I a cloud of any shape blows up unless A+Aᵀ ≤ 0, which for d = 2 has probability (2−√2)/4 (independent "
     "entries of A) or ½−π/8 (A = KᵀQ), and a Pfaffian in general.",
+    where="derived; no statement in the paper",
     models=("gaussian-softmax",),
     quick=NoBlowUp(),
     full=NoBlowUp(cases=((2, True), (3, True), (2, False), (3, False), (4, False)), draws=120_000),

@@ -93,6 +93,7 @@ claim(
     "sigmoid attention loses Gaussianity",
     "A Gaussian cloud on a line gets flatter than a Gaussian (kurtosis below 3) under sigmoid attention; the moment "
     "closure is off by a few per cent in the variance.",
+    where="sigmoid attention; no Gaussian statement in the paper",
     models=("sigmoid", "gaussian-sigmoid"),
     quick=SigmoidCloud(),
     full=SigmoidCloud(spacing=0.05),

@@ -87,6 +87,7 @@ claim(
     "Sinkhorn: contraction by ρ_max², never a blow-up (derived)",
     "On a Gaussian one full Sinkhorn iteration reduces the error by ρ_max², ρ = tanh(½ asinh 2s), s the singular "
     "values of Σ^½AΣ^½/ε (by ρ_max⁴ from a centred potential, which misses that mode); tr Σ(t) ≤ tr Σ₀ e^{2c|V|t}.",
+    where="derived; on the covariance equation of Sinkhorn attention",
     models=("gaussian-sinkhorn",),
     quick=Contraction(),
     full=Contraction(nodes=481),
@@ -161,6 +162,7 @@ claim(
     "Sinkhorn attention climbs an entropic transport cost",
     "For V = A symmetric and prefactor 1/ε, F(μ) = sup_π (1/ε)∫xᵀAᵀy dπ − KL(π|μ⊗μ) grows like dF/dt = 2∫|Γ|²dμ; on a "
     "Gaussian F = tr(AᵀbΣ)/ε + αᵀAα/ε + ½Σ ln(1−ρᵢ²).",
+    where="gradient structure of Sinkhorn attention",
     models=("gaussian-sinkhorn",),
     quick=Transport(),
     full=Transport(nodes=28),

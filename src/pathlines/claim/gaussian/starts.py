@@ -109,6 +109,7 @@ claim(
     "two lines: every start converges to one of two directions",
     "In the figure with two lines every covariance of the disc converges to rank one along one of the two directions "
     "with uᵀAu = 0: of 60 starts 33 at 172.4014° and 27 at 121.8560°.",
+    where="figure of convergence to two lines",
     models=("gaussian-softmax",),
     quick=Disc(),
     within=_WITHIN | {"on_each_line": exactly("starts a line; the grid is fixed"), "kinds": exactly("classes")},
@@ -123,6 +124,7 @@ claim(
     "both: convergence or blow-up, as the start decides",
     "With another V, 56 of the same 60 starts converge to the line at 172.4014° and 4 blow up along 78.653°, the "
     "eigenvector of the negative eigenvalue of V.",
+    where="figure of convergence or blow-up, as the start decides",
     models=("gaussian-softmax",),
     quick=Disc(V=_rows(BOTH.value)),
     within=_WITHIN | {"on_each_line": exactly("starts a line; the grid is fixed"), "kinds": exactly("classes")},

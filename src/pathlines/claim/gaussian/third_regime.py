@@ -54,6 +54,7 @@ claim(
     "exponential growth, exactly (derived)",
     "With A = [[0,0],[1,0]], V = [[0,1],[1,0]] and Σ₀ = diag(s₁,s₂), softmax attention gives Σ(t) = "
     "diag(s₁e^{2s₂t}, s₂): neither blow-up nor convergence.",
+    where="derived; no statement in the paper",
     models=("gaussian-softmax",),
     quick=ExactGrowth(),
     within={
@@ -111,6 +112,7 @@ claim(
     "exponential growth is generic for d ≥ 3 (derived)",
     "For d = 3 there are open sets of weights for which λ₁ grows like e^{ct} while λ₂ tends to a constant and λ₃ to 0: "
     "for these integer matrices c = 7.69 and λ₂ → 0.83.",
+    where="derived; no statement in the paper",
     models=("gaussian-softmax",),
     quick=Growth(),
     within={

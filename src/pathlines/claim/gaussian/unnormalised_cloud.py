@@ -81,6 +81,7 @@ claim(
     "moment closure of unnormalised attention (derived)",
     "Under the kernel e^{⟨Qx,Ky⟩} a Gaussian closed at two moments moves by α' = C E[y], L' = C E[y zᵀ], y(x) = "
     "E[Y e^{xᵀAᵀY}] (up to the transpose of A), here on the line and along a path.",
+    where="derived; no statement in the paper",
     models=("gaussian-unnormalised",),
     quick=UnnormalisedCloud(),
     full=UnnormalisedCloud(steps=16),

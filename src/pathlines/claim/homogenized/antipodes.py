@@ -114,6 +114,7 @@ claim(
     "two tokens, fixed query-keys (derived)",
     "Two tokens with random values and query-keys βI end antipodal with the probability that the scale function of "
     "their overlap gives: 0.208287 from orthogonal tokens at d = 8, β = 3; E(1−R)/2 tends to it as in their diffusion.",
+    where="abstract: antipodal pairs with positive probability; formulas derived",
     models=("random", "fixed-score-pair"),
     quick=FixedKeys(),
     full=FixedKeys(v=0.05, tau=40.0, runs=20000),
@@ -153,6 +154,7 @@ claim(
     "random query-keys remove antipodes (derived)",
     "With query-keys drawn afresh in every layer (p = ∞) two tokens never end antipodal for d ≥ 4, whatever the logit "
     "scale: E(1−R)/2 goes to zero as their diffusion says; for d = 3 they do with positive probability.",
+    where="derived; two tokens in the Gaussian case of §2.3.3",
     models=("random", "random-score-pair"),
     quick=RandomKeys(),
     full=RandomKeys(v=0.01, tau=20.0, runs=20000),
@@ -258,6 +260,7 @@ claim(
     "antipodal phase transition (derived)",
     "With random values and query-keys βI, log(1+R) of nearly opposite tokens drifts at [(d−1)/cosh²β − 2]/d, which "
     "changes sign at β_c = arcosh√((d−1)/2): below it no pair ends antipodal, above it a positive share does.",
+    where="abstract: phase transition of two tokens; constants derived",
     models=("random", "fixed-score-pair"),
     quick=Transition(),
     full=Transition(v=0.05, tau=40.0, runs=12000, betas=(0.5, 1.0, 2.0, 4.0), rate_v=0.02, rate_runs=40000),

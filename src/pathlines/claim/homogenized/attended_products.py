@@ -159,6 +159,7 @@ claim(
     "f and g by quadrature (derived)",
     "On the simplex of overlap γ, f = E Σ_k π_ik² and g = E Σ_k π_ik π_jk are the double-exponential integrals of the "
     "theory: attention matrices drawn at logit scale b have these means, with heads of any width p (∞ if not given).",
+    where="§2.3.4, the functions f and g of the theorem on the simplex; quadrature derived",
     models=("random",),
     quick=Participations(),
     full=Participations(batches=4000),
@@ -177,6 +178,7 @@ claim(
     "attended products at small logit scale (derived)",
     "For small b and any tokens, s_ij = m + b²[tr(C²)K_ij − 2x̄ᵀCx̄] + O(b⁴), with x̄ the mean token, m = |x̄|² and C the "
     "covariance of the tokens.",
+    where="derived; on the high temperatures of §2.3.5",
     models=("random",),
     quick=SmallLogits(),
     full=SmallLogits(batches=6000),

@@ -121,6 +121,7 @@ claim(
     "At β = 0 all tokens receive the same Gaussian vector and the limiting flow is a random conformal map: "
     "cross-ratios u_ij u_kl/(u_ik u_jl) are conserved, by the chain up to a random walk of size (η/d)√∫|x̄|⁴dτ in each "
     "dimension of their logarithms, while overlaps grow.",
+    where="derived; on the Gaussian case of §2.3.3 at β = 0",
     models=("random",),
     quick=ConformalNoise(),
     full=ConformalNoise(steps=(0.2, 0.1, 0.05), runs=200),

@@ -120,6 +120,7 @@ claim(
     "For the chain x ← N(x + ηB) with ambient increments the drift b − (η/2)∇_b b − η⟨x,B⟩b is second order in η at "
     "t = ηℓ; without the last term, which comes from dividing the tangent step by 1 + η⟨x,B⟩, it is first order, "
     "as b alone is.",
+    where="derived; correction of the modified drift of ODE II",
     models=("random", "homogenized-ode"),
     quick=CorrectedDrift(),
     full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625)),
@@ -135,6 +136,7 @@ claim(
     "modified drift of ODE II as printed",
     "For the chain x ← N(x + ηB) with ambient increments, as defined in the paper, the drift b − (η/2)∇_b b is second "
     "order in η at grid times.",
+    where="modified drift of ODE II, as printed",
     models=("random", "homogenized-ode"),
     quick=CorrectedDrift(correctors=("paper",)),
     full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625), correctors=("paper",)),
@@ -153,6 +155,7 @@ claim(
     "modified drift of ODE II, tangent update",
     "If increments are projected on the tangent space before normalising, x ← N(x + ηP_xB), the printed drift "
     "b − (η/2)∇_b b is second order in η at grid times, and b alone first order.",
+    where="modified drift of ODE II, for tangent increments",
     models=("random", "homogenized-ode"),
     quick=CorrectedDrift(correctors=("none", "paper"), update="tangent"),
     full=CorrectedDrift(steps=(0.1, 0.05, 0.025, 0.0125, 0.00625), correctors=("none", "paper"), update="tangent"),

@@ -150,6 +150,7 @@ claim(
     "The mean cosine of the hidden states of a randomly initialised encoder (RMS norms, heads of size d/H, W_O) "
     "follows γ′ = (r²γ+aS)/(r²+aP) with logit scale b = dσ_Qσ_K, p = d/H, a = s²d²σ_V²σ_O²; r = 1 post-norm, r² "
     "grows by aP pre-norm; in d dimensions averaged over a logit of |x̄|² that fluctuates by 2√(τ/d).",
+    where="derived; the layer map on an encoder as it is initialised",
     models=("random-encoder",),
     quick=Encoders(),
     full=Encoders(d=384, runs=64, cases=(("post", 0.4, 1.0), ("pre", 0.4, 1.0), ("post", 1.0, 1.0), ("pre", 1.0, 3.0))),
@@ -220,6 +221,7 @@ claim(
     "perceptrons that prevent collapse (derived)",
     "With a saturating odd perceptron after attention (erf, σ_w = 3) the mean cosine follows the composed layer maps "
     "and stays below their fixed point (0.525 at n = 48), where attention alone would have collapsed.",
+    where="Remark 2.1 says that perceptrons are covered; formulas derived",
     models=("random-encoder",),
     quick=WithPerceptron(),
     full=WithPerceptron(n=48, runs=48, width=512),
@@ -313,6 +315,7 @@ ER_11B = claim(
     "perceptron criterion for layers (derived)",
     "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > "
     "v(1+v_mκ(1)); a gap changes by the factor (1+v_mκ′(1))/((1+v_mκ(1))(1+v)) a layer as d → ∞.",
+    where="derived; Remark 2.1 (perceptrons), the criterion for layers",
     models=("random-block",),
     quick=Margin(),
     full=Margin(d=4096, runs=256),
@@ -329,6 +332,7 @@ ER_11B.printed_as(
     "homogenized/ER-11",
     "perceptron criterion of the ODE, read for layers",
     "Layers of attention power v and perceptron power v_m undo collapse if and only if v_m(κ′(1)−κ(1)) > v.",
+    where="derived; Remark 2.1 (perceptrons), the criterion of the ODE read for layers",
     within={"collapses": exactly("whether a typical gap shrinks")},
     predict=predict_printed_margin,
     note="Right for small powers, where layers and ODE agree; at v = 0.58, v_m = 0.64 (erf, σ_w = 3) v is between "

@@ -130,6 +130,7 @@ claim(
     "On the circle (Gaussian weights, p = ∞) the modes M_k = ⟨μ,e^{ikθ}⟩ of the transported density have E dM_k = "
     "−(k²/4)s_μ(1)M_k dτ and covariances (kl/2)∬ s_μ(cos Δ) cos Δ e^{ikθ−ilθ′} μμ dτ: the noise too, not only the "
     "transport.",
+    where="mean field with common noise: stochastic Fokker–Planck equation; modes derived",
     models=("circle-measure",),
     quick=Generator(),
     full=Generator(runs=200_000, cells=64),
@@ -190,6 +191,7 @@ claim(
     "Eulerian and Lagrangian forms of the mean field (derived)",
     "A density on a grid of N cells and quantile nodes, moved by the same heads, have the same Fourier modes up to "
     "O(N⁻⁴) as long as no layer folds the circle.",
+    where="derived; numerical methods for the stochastic Fokker–Planck equation",
     models=("circle-measure", "transported-measure"),
     quick=TwoForms(),
     full=TwoForms(runs=128, cells=(128, 256, 512), nodes=1024),

@@ -101,6 +101,7 @@ C02 = claim(
     "improved rate, at grid times only (derived)",
     "With the rotation head V = J the chain lags behind its limit at t = η/2 by exactly sin(η/2) in ⟨e₂,x⟩, and at "
     "grid times its angle is t·arctan(η)/η: their distance is of order η² at grid times and of order η between them.",
+    where="§2.3.2, improved rate after Theorem 1; restricted to grid times",
     models=("random", "homogenized-ode"),
     quick=Rotation(),
     full=Rotation(steps=(0.2, 0.1, 0.05, 0.025, 0.0125)),
@@ -120,6 +121,7 @@ C02.printed_as(
     "improved rate, uniformly in time, as printed",
     "The distance between chain and corrected limit is of order η·max(η, α) uniformly over all t ≤ t_L; without noise "
     "(α = 0) of order η².",
+    where="§2.3.2, improved rate after Theorem 1, uniformly in time",
     within={"uniform_order": _ORDER},
     simulate=simulate_order,
     predict=predict_printed,

@@ -82,6 +82,7 @@ claim(
     "hard attention (derived)",
     "At very low temperature (b ≫ √(2 log n)) every token attends to one other, f → 1 and g → P(same argmax), and "
     "the overlap of finitely many tokens follows the layer map γ′ = (γ+vS)/(1+vP): slow, but collapse all the same.",
+    where="derived; finitely many tokens at low temperature",
     models=("random",),
     quick=HardAttention(),
     full=HardAttention(d=16384, heads=16, runs=96, b=400.0),
@@ -196,6 +197,7 @@ claim(
     "From orthogonal tokens the overlap ½ is reached at τ½ = log(n+1) at b = 0 and hardly later below b ≈ √(2 log "
     "n); with hard attention (b → ∞) the logarithm becomes a power of n. Chains of Gram matrices pass ½ at the "
     "times of the layer map, and at the predicted ones as v → 0.",
+    where="derived; trade-offs between n, d and temperature on the simplex (§2.3.4)",
     models=("random",),
     quick=CollapseTimes(),
     full=CollapseTimes(runs=24, ns=(16, 64), bs=(0.0, 2.0, 4.0, 400.0)),

@@ -131,6 +131,7 @@ claim(
     "heads enter through v only (derived)",
     "At fixed v = η²/H and fixed τ the number of heads does not matter (up to O(v)): from orthogonal tokens, chains "
     "with H heads and step η√H have the mean overlap of one head with step η.",
+    where="derived; on the Gaussian case of §2.3.3",
     models=("random",),
     quick=StepsAndHeads(),
     full=StepsAndHeads(runs=16000, check_runs=16000, pairs=((0.3, 1), (0.6, 4), (1.2, 16))),
@@ -148,6 +149,7 @@ claim(
     "exact samplers (derived)",
     "Drawing whole matrices, drawing only what a factor of the Gram matrix needs (Bartlett), and moving only the Gram "
     "matrix are the same chain in law: the mean overlaps agree at every depth.",
+    where="derived; numerical methods, no statement in the paper",
     models=("random",),
     quick=Samplers(),
     full=Samplers(

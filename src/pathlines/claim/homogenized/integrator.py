@@ -143,6 +143,7 @@ claim(
     "Half a step of the drift's flow, noise with signs, half a step of the flow: at δ = η its error is below a tenth "
     "of chain − SDE, which it therefore shows. Euler steps have an error of first order in δ from the drift alone, "
     "as large as the corrector they should resolve.",
+    where="derived; numerical methods for the SDE of Theorem 1",
     models=("homogenized-sde", "random"),
     quick=SplitSteps(),
     full=SplitSteps(probability=0.2, layers=8, steps=(3, 4, 5, 6, 8)),

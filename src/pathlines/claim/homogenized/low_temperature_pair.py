@@ -109,6 +109,7 @@ C12 = claim(
     "low-temperature logistic SDE, corrected (derived)",
     "Two tokens attending to Ax/|Ax| with A = WW′ᵀ of d × p Gaussian factors have, on the clock t = τ/d and as d → "
     "∞, the overlap dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 3/2 + d/(2p): κ = 2 at p = d, that is R = tanh(√2 B).",
+    where="theorem on low temperature: the logistic SDE, corrected",
     models=("low-temperature-pair",),
     quick=ZeroTemperature(),
     full=ZeroTemperature(d=64, times=(1.0, 2.0), runs=10000),
@@ -132,6 +133,7 @@ C12.printed_as(
     "homogenized/ER-07",
     "low-temperature logistic SDE, as printed",
     "The slow overlap of a pair at zero temperature obeys dR = −R(1−R²)dt + √2(1−R²)dB (κ = 1).",
+    where="theorem on low temperature: the logistic SDE, as printed",
     within={"square": absolute(0.025, "that of the corrected law")},
     predict=predict_printed_square,
     note="κ = 1 would give E R² = 0.648, 0.814 at t = 1, 2. It drops the curvature of the kernel E⟨Ax/|Ax|, Ay/|Ay|⟩.",
@@ -192,6 +194,7 @@ claim(
     "absorption of the κ = 1 equation",
     "In dR = −κR(1−R²)dt + √2(1−R²)dB with κ = 1, arcsin R is a martingale and R is absorbed at ±1, at +1 with "
     "probability ½ + arcsin(R₀)/π (for κ < 2: an incomplete beta function).",
+    where="theorem on low temperature: analysis of the equation with κ = 1",
     models=("logistic-pair",),
     quick=Absorption(),
     full=Absorption(time_step=0.01, runs=40000),

@@ -161,6 +161,7 @@ claim(
     "For V = I + N/√d and fixed scores, chain and SDE driven by the same matrix Brownian motion differ in the mean by "
     "O(η²), for the mean overlap, ⟨x₁,e₁⟩ and its square: the boxed drift leaves nothing of the first-order error that "
     "b alone has.",
+    where="Theorem 1 (§2.3.2) with the corrected drift, for Gaussian values with a mean",
     models=("random", "homogenized-sde"),
     quick=CoupledNoise(),
     full=CoupledNoise(steps=(0.4, 0.2, 0.1), time_step=0.05, pairs=30000, check_pairs=120_000),

@@ -126,6 +126,7 @@ claim(
     "n independent tokens and copies of them that the mean field moves by the same heads stay together: "
     "sup_ℓ|x_i − x̄_i|² is of order 1/n, and in the geometric mean over runs it is the first-order response to the "
     "fluctuation of the start (derived).",
+    where="mean field with common noise: theorem on propagation of chaos",
     models=("random", "transported-measure"),
     quick=Copies(),
     full=Copies(runs=600, ns=(16, 32, 64, 128, 256), nodes=96),
@@ -204,6 +205,7 @@ claim(
     "the conditional law given the noise",
     "Two independent samples of one law, moved by the same heads, come closer as n grows: E W₂² on the circle falls at "
     "least like n^{−1/2}, and at the largest n is below a quarter of what heads of their own leave.",
+    where="mean field with common noise: theorem on propagation of chaos, conditional law",
     models=("random",),
     quick=Samples(),
     full=Samples(runs=300, ns=(16, 32, 64, 128, 256)),

@@ -145,6 +145,7 @@ claim(
     "near-collapse exponents (derived)",
     "Near collapse, for any n and logit scale, a typical gap obeys d log(1−R)/dτ = −(d−1)/d, while E(1−R) decays at "
     "the smaller rate (d−3)/d: collapse always attracts, and the mean gap is carried by rare late pairs.",
+    where="derived; no statement in the paper",
     models=("random",),
     quick=Attention(),
     full=Attention(runs=100_000, dims=(4, 5, 10, 20), v=0.01),
@@ -197,6 +198,7 @@ claim(
     "Under random perceptron noise alone log(1−R) of nearby tokens drifts at [(d−3)κ′(1) − (d−1)κ(1)]/d and E(1−R) "
     "grows at [(d−1)(κ′(1)−κ(1)) + 2κ(1)]/d: relu synchronises typical pairs, a saturating odd activation drives "
     "them apart.",
+    where="abstract: synchronisation by noise; constants derived",
     models=("random-perceptron",),
     quick=Perceptrons(),
     full=Perceptrons(

@@ -113,6 +113,7 @@ claim(
     "covariance of the common noise (derived)",
     "The noise of tokens i and j has covariance E[G_iG_jᵀ] = P_i(σ_V² s_ij I + V̄ Cov_A(m_i,m_j) V̄ᵀ)P_j: one head "
     "moves all tokens, through its values and, when V̄ ≠ 0, through what its attention picks.",
+    where="noise of the SDE of Theorem 1 (§2.3.2); its covariance is derived",
     models=("homogenized-sde",),
     quick=CommonNoise(),
     full=CommonNoise(heads=20_000_000),

@@ -163,6 +163,7 @@ for _id, _number, _quick, _layers in (
         "With H ≥ c/η heads a layer, so that α = O(η²), the chain is within O(η²) of the flow of the boxed drift at "
         "t = ηL, and within κη of the flows of the printed drift and of b, κ the change of the flow by the terms that "
         "are left out: only the boxed drift gives ODE II an advantage over ODE I.",
+        where="corollaries of Theorem 1 on ODE I and ODE II, with the corrected drift",
         models=("random",),
         quick=_quick,
         full=msgspec.structs.replace(_quick, layers=_layers),
@@ -180,6 +181,7 @@ C28B = claim(
     "rate of the ODE corollaries at one head (derived)",
     "With H = 1, α ∝ η, the chain differs from the flow of the boxed drift by c₁η + O(η²), c₁ the effect of the "
     "noise: the rate is max(η², α), first order.",
+    where="corollaries of Theorem 1 on ODE I and ODE II, rate corrected",
     models=("random",),
     quick=OdeExpansion(),
     full=OdeExpansion(layers=(10, 12, 14, 16, 20)),
@@ -198,6 +200,7 @@ C28B.printed_as(
     "rate η·max(η, α) of the ODE corollaries, as printed, at one head",
     "The chain is within C e^{C t_L} η(t_L+1) max(η, α) of the noiseless limit with the corrected drift: second order "
     "in η when α ∝ η.",
+    where="corollaries of Theorem 1 on ODE I and ODE II, rates as printed",
     within={"order": _ORDER},
     predict=predict_printed,
     note=_CAVEAT + " The difference is first order: the noise alone moves expectations by O(α).",

@@ -138,6 +138,7 @@ ER_04B = claim(
     "rates of the ODE corollaries, corrected (derived)",
     "The distance from the noiseless limit is of order (t_L+1)·max(η, α): first order in η without noise, first order "
     "in α, and independent of η when α is held, where a single token loses 1 − c^{t/η} ≈ 1 − e^{−αt/2} in cosine.",
+    where="corollaries of Theorem 1 on ODE I and ODE II, rates corrected",
     models=("random",),
     quick=Noiseless(),
     full=Noiseless(steps=(0.1, 0.05, 0.025, 0.0125), noise=(0.0125, 0.025, 0.05, 0.1), runs=200_000),
@@ -152,6 +153,7 @@ ER_04B.printed_as(
     "rates of the ODE corollaries, as printed",
     "The chain is within C e^{C t_L}·η(t_L+1)·max(η, α) of the noiseless limit: second order in η without noise, and "
     "going to zero like η when α is held fixed.",
+    where="corollaries of Theorem 1 on ODE I and ODE II, rates as printed",
     within=_ORDERS,
     predict=predict_printed,
     note="The factor η is spurious: noise of parameter α alone moves a token by αt/2 in cosine, whatever η.",

@@ -184,6 +184,7 @@ ER_01B = claim(
     "drift on the simplex in d dimensions (derived)",
     "On the simplex the overlap drifts by 𝒟_d(γ) = [(d−2+γ²)S − (d−1)γP]/d per unit of diffusive time, with "
     "P = γ+(1−γ)f and S = γ+(1−γ)g.",
+    where="derived; on §2.3.4, the drift on the simplex",
     models=("random",),
     quick=Simplex(),
     full=Simplex(runs=1_000_000),
@@ -197,6 +198,7 @@ ER_01B.printed_as(
     "homogenized/ER-01",
     "drift on the simplex, as printed",
     "On the simplex the overlap drifts by 𝖻(γ) = (1−γ)[γ(1−f)+g] per unit of diffusive time, in every dimension d.",
+    where="§2.3.4, drift 𝖻(γ) of the theorem on the simplex, read at finite d",
     simulate=simulate_printed_simplex,
     predict=predict_printed_simplex,
     note="Right only as d → ∞: at γ = 0 the drift is smaller by 2g(0)/d.",
@@ -208,6 +210,7 @@ ER_05B = claim(
     "high-temperature parameter (derived)",
     "The deviation of the drift of m = |x̄|² from its value at β = 0 depends on the query-key matrices through "
     "b² = dσ_A⁴β² and not on d at fixed b; its value follows from E_A[ΠKΠᵀ].",
+    where="derived; on §2.3.5, the parameter of the logistic law",
     models=("random",),
     quick=Uneven(),
     full=Uneven(dimensions=(64, 512, 4096, 32768), runs=400_000, samples=524_288),
@@ -226,6 +229,7 @@ ER_05B.printed_as(
     "high-temperature parameter, as printed",
     "The deviation from the logistic law that the query-key matrices cause is of the size of d²σ_A⁴β²: at a fixed "
     "standard deviation b = βσ_A²√d of the logits it grows like d.",
+    where="§2.3.5, parameter d²σ_A⁴β² of the theorem on the logistic law",
     within={"exponent": standard_errors(ERRORS, "standard errors of the slope")},
     predict=predict_printed_uneven,
     note="As an upper bound with an unspecified constant the printed inequality is not contradicted: it is not sharp.",

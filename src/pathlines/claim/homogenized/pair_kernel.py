@@ -116,6 +116,7 @@ C13 = claim(
     "kernel expansion, corrected (derived)",
     "For A = WW′ᵀ with d × p Gaussian factors E⟨Ax/|Ax|, Ay/|Ay|⟩ = R − ½(1/d+1/p)R(1−R²) + O(d⁻²): the coefficient "
     "d(K−R)/(R(1−R²)) tends to −1 at p = d, and at finite d is that of the quadrature.",
+    where="lemma on the kernel E⟨Ax/|Ax|, Ay/|Ay|⟩, corrected",
     models=("low-temperature-pair",),
     quick=PairKernel(),
     full=PairKernel(dims=(16, 32, 64), overlaps=(0.1, 0.3, 0.5, 0.7, 0.9), samples=65536),
@@ -129,6 +130,7 @@ C13.printed_as(
     "homogenized/ER-08",
     "kernel expansion, as printed",
     "E⟨Ax/|Ax|, Ay/|Ay|⟩ = R − R(1−R²)/(2d) + O(d⁻²) for A = WW′ᵀ.",
+    where="lemma on the kernel E⟨Ax/|Ax|, Ay/|Ay|⟩, as printed",
     within={"limit": _LIMIT},
     predict=predict_printed,
     note="1/(2d) is the turn by one Gaussian matrix, p = ∞ here; the product has two.",

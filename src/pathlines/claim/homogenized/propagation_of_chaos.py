@@ -90,6 +90,7 @@ claim(
     "Driven by the same heads, the mean of n quantile nodes of a smooth law on the circle approaches that of the mean "
     "field, in a typical run, faster than the theorem's W₂(μ₀ⁿ, μ₀) and than any power of n: the order between 2n and "
     "4n nodes is higher than between n and 2n.",
+    where="mean field with common noise: theorem on propagation of chaos, for quantile nodes",
     models=("transported-measure",),
     quick=QuantileNodes(),
     full=QuantileNodes(ns=(32, 64, 128, 256), runs=48),

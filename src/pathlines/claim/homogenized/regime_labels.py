@@ -83,6 +83,7 @@ claim(
     "regimes of depth (Figure 1)",
     "With η = L^{−a} and α = L^{−c} the limit is static for a > 1, ODE I for ½ < a ≤ 1, ODE II for ⅓ < a ≤ ½ (all with "
     "a+c > 1), the SDE on a+c = 1, and not covered for a ≤ ⅓ or a+c < 1.",
+    where="Figure 1 and the corollaries of Theorem 1",
     models=("random",),
     quick=Regimes(),
     full=Regimes(
@@ -153,6 +154,7 @@ claim(
     "random weights are half as fast",
     "From orthogonal tokens and at β = 0 the overlap with random weights in diffusive time is that with identity "
     "weights at half the time: γ_random(2t) = γ_identity(t).",
+    where="Theorem 4.1 (β = 0) beside the random weights of Homogenized Transformers, Figure 2",
     models=("sa", "random"),
     quick=HalfSpeed(),
     full=HalfSpeed(v=0.01, runs=16),

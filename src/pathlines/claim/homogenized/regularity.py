@@ -82,6 +82,7 @@ claim(
     "variance proxy under Gaussian weights",
     "With σ_V² = 1/d, ς² = max_X max_j E‖P_jV m_A(x_j)‖² = (d−1)/d is attained where all tokens coincide; on "
     "simplices of overlap γ the size is (d−1)/d·(γ+(1−γ)f(γ)), and it is smaller at random configurations.",
+    where="§2.3.3, item (i): variance proxy under Gaussian weights",
     models=("random",),
     quick=VarianceProxy(),
     full=VarianceProxy(clouds=32, samples=40000),
@@ -171,6 +172,7 @@ claim(
     HOMOGENIZED,
     "rate of the kernel's Lipschitz constant, as printed",
     "‖G_μ(x,·) − G_ν(y,·)‖ in L²(ρ) is at most C(W₂(μ,ν) + |x−y|) with C = O(β² e^{4β‖Ā‖} e^{β²dσ_A²}).",
+    where="mean field: lemma on the Lipschitz constant of G, as printed",
     models=("random",),
     quick=PrintedLipschitz(),
     full=PrintedLipschitz(samples=40000),
@@ -190,6 +192,7 @@ claim(
     "the Lipschitz constant does not vanish with β (derived)",
     "For a measure of one atom, at every β including 0, moving the atom by δ moves G by √((d−1)/d) δ in L²(ρ) (σ_V² "
     "= 1/d), and moving the point to overlap R moves it by √((1+R)/d) times the distance.",
+    where="derived; on the lemma on the Lipschitz constant of G",
     models=("random",),
     quick=Lipschitz(),
     full=Lipschitz(samples=40000),
@@ -239,6 +242,7 @@ ER_10B = claim(
     HOMOGENIZED,
     "derivative of softmax",
     "χ = softmax(z) has ∂χ_j/∂z_r = 1_{r=j}χ_j − χ_jχ_r.",
+    where="proofs: derivative of softmax, corrected",
     models=("random",),
     quick=RandomScores(),
     full=RandomScores(n=50),
@@ -252,6 +256,7 @@ ER_10B.printed_as(
     "homogenized/ER-10",
     "derivative of softmax, as printed",
     "χ = softmax(z) has ∂χ_j/∂z_r = χ_jχ_r − 1_{r=j}χ_j.",
+    where="proofs: derivative of softmax, as printed",
     predict=partial(predict_softmax, sign=-1),
     note="The sign is reversed; absolute values, and the estimates that use them, stand.",
 )

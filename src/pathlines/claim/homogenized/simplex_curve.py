@@ -181,6 +181,7 @@ claim(
     "layer map (derived)",
     "From orthogonal tokens the mean overlap of the chain follows the layer map γ' = (γ+vS)/(1+vP), with its first "
     "correction in 1/d, and the differential equation in τ only up to O(v): the map is several times closer.",
+    where="§2.3.4, theorem on the simplex, in its discrete form (derived)",
     models=("random",),
     quick=LayerCurve(),
     full=LayerCurve(
@@ -206,6 +207,7 @@ claim(
     "The largest deviation of an overlap from the simplex curve, over pairs and times, decreases like d^{−1/2}: "
     "√d times its mean is the same number for all d (about 2.7 at n=8, b=2, v=0.045, H=2, τ≤3) until the noise of the "
     "scores, of order √(v/H) at any d, shows.",
+    where="§2.3.4, fluctuation in the theorem on the simplex",
     models=("random",),
     quick=Fluctuations(),
     full=Fluctuations(runs=1000, wide_heads=False, check_runs=256),

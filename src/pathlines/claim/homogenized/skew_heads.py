@@ -96,6 +96,7 @@ for _id, _number, _quick, _full in (
         f"α = O(1): skew laws have half order ({_number}; derived)",
         "When α is held while η → 0 and the third moment of the heads is not zero, chain and SDE differ by "
         "C√(η/H) + O(η), also for the tangent update: C is the third moment of a layer acting on E[φ(X(T))|X(t)].",
+        where="derived; Theorem 1 (§2.3.2) where α does not vanish",
         models=("random",),
         quick=_quick,
         full=_full,
@@ -112,6 +113,7 @@ claim(
     "Theorem 1 for skew laws at α = O(1)",
     "E φ of chain and SDE differ by O(η·max(1, α)) for every law of heads: the odd part in the skewness is first order "
     "in η at fixed α.",
+    where="Theorem 1 (§2.3.2), read where α does not vanish",
     models=("random",),
     quick=SkewHeads(),
     full=SkewHeads(layers=(10, 12, 14, 16, 20)),

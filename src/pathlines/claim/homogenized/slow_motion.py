@@ -82,6 +82,7 @@ claim(
     "low temperature of the slow-motion theorem, as printed",
     "Attention is near its limit of zero temperature as soon as β is large: E|m_A(x)|² − 1 depends on β and not on the "
     "size σ_A of the factors of the query-key matrix.",
+    where="theorem on slow motion at low temperature, its β",
     predict=partial(predict_deficit, printed=True),
     expected="refuted",
     corrected_by="homogenized/ER-06b",
@@ -96,6 +97,7 @@ claim(
     "low temperature of the slow-motion theorem (derived)",
     "What must be large is β_eff = βdσ_A²: for the uniform measure of the circle 1 − E|m_A(x)|² = 1 − ∫ r(βσ_A²z)² "
     "zK₀(z) dz, r = I₁/I₀.",
+    where="derived; on the theorem on slow motion at low temperature",
     predict=predict_deficit,
     **_DEFICIT,
 )
@@ -159,6 +161,7 @@ claim(
     "Gaussian interpolation lemma, as printed",
     "E f(X) − E f(Y) = ½∫Σ(C^X−C^Y)_ij E ∂_ij f(√t X + √(1−t) Y) dt for every twice differentiable f: both sides are "
     "finite, so sums over |x| ≤ R settle.",
+    where="proofs: lemma on Gaussian interpolation, as printed",
     predict=partial(predict_growth, printed=True),
     expected="refuted",
     corrected_by="homogenized/ER-21b",
@@ -173,6 +176,7 @@ claim(
     "Gaussian interpolation needs bounded derivatives",
     "For f = cos the identity gives e^{−v/2} − e^{−1/2}; for f = e^{ax²} with 2av > 1 the expectation over |x| ≤ R "
     "grows like e^{(a−1/2v)R²}/R without end.",
+    where="proofs: lemma on Gaussian interpolation, corrected",
     predict=predict_growth,
     **_GROWTH,
 )

@@ -102,6 +102,7 @@ C28C = claim(
     "When α is held while η → 0, the term −(η/H)E[⟨x,ξ⟩Pξ] of the drift is O(1): with the boxed drift the ambient "
     "chain converges to the SDE at first order in η (even part in the skewness), without that term it stays away by "
     "the difference of the two SDEs.",
+    where="derived; Theorem 1 (§2.3.2) where α does not vanish",
     models=("random",),
     quick=StrongNoise(),
     full=StrongNoise(layers=(10, 12, 14, 16, 18, 20)),
@@ -118,6 +119,7 @@ C28C.printed_as(
     "Theorem 1 with the printed drift at α = O(1)",
     "For the ambient chain, E φ of chain and SDE with the printed drift differ by O(η·max(1, α)): they come together "
     "as η → 0 at fixed α.",
+    where="Theorem 1 (§2.3.2), read where α does not vanish",
     within={"missing_printed": _SHARE},
     predict=predict_printed,
     note=_CAVEAT,

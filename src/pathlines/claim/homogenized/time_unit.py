@@ -57,6 +57,7 @@ ER_20B = claim(
     HOMOGENIZED,
     "time unit of the Gaussian SDE (derived)",
     "With Gaussian weights a token alone diffuses by (η/H)(d−1)/d per unit of t: the noise is √α/ς = √(η/H) times P B.",
+    where="§2.3.3, SDE of the Gaussian case, time unit corrected",
     models=("random",),
     quick=TimeUnit(),
     full=TimeUnit(runs=200_000),
@@ -71,6 +72,7 @@ ER_20B.printed_as(
     "time unit of the Gaussian SDE, as printed",
     "With Gaussian weights the tokens follow dx = √α ∫ P B W(dθ,dt) − …, α = (η/H)(d−1)/d, with B as it is "
     "(not divided by ς): a token alone diffuses by (η/H)((d−1)/d)² per unit of t.",
+    where="§2.3.3, SDE of the Gaussian case as printed",
     predict=partial(predict, power=2),
     note="The general SDE has √α/ς, which is right; read literally the Gaussian one is slow by ς² = (d−1)/d. The "
     "diffusive time τ = ηt/H (σ_V² = 1/d) has no such factor.",

@@ -120,6 +120,7 @@ claim(
     "weak error of the centred chain (derived)",
     "With centred Gaussian heads the chain approximates the diffusion at fixed diffusive time τ = vℓ with an error of "
     "order v: for two tokens at β = 0 the gap of E R is first order in v, and E R tends to that of the diffusion.",
+    where="§2.3.3, corollary for centred weights; the order in v is derived",
     models=("random",),
     quick=WeakError(),
     full=WeakError(layer_times=(1.0, 0.5, 0.25, 0.125, 0.0625), runs=800_000),

@@ -158,6 +158,7 @@ for _id, _law, _quick, _layers in (
         "With the drift D = b − (η/2)∇_b b − η⟨x,b_ρ⟩b − (η/H)E[⟨x,ξ⟩Pξ] and the common noise, E φ of the chain at "
         "t = ηL and of the SDE differ by O(η²) when α ∝ η: nothing is left at first order, for the mean overlap, "
         "⟨x₁,e₁⟩ and ⟨x₁,e₁⟩⟨x₂,e₂⟩.",
+        where="Theorem 1 (§2.3.2) with the corrected drift",
         models=("random",),
         quick=_quick,
         full=msgspec.structs.replace(_quick, layers=_layers),
@@ -176,6 +177,7 @@ claim(
     "Theorem 1 with less of the drift is first order (derived)",
     "With the printed drift b − (η/2)∇_b b, and with b alone, chain and SDE differ by κη + O(η²), κ the change of the "
     "noiseless flow by the terms of the boxed drift that are left out; for the ambient update both are first order.",
+    where="Theorem 1 (§2.3.2) with the printed drift and without corrector",
     models=("random",),
     quick=WeakOrder(),
     full=WeakOrder(layers=(10, 12, 14, 16, 20)),
@@ -192,6 +194,7 @@ claim(
     "improved weak rate with the printed drift, at grid times",
     "With the drift b − (η/2)∇_b b chain and SDE differ by O(η·max(η, α)) at t = ηL: nothing is left at first order "
     "in η when α ∝ η.",
+    where="§2.3.2, improved rate after Theorem 1, with the printed drift",
     models=("random",),
     quick=WeakOrder(),
     full=WeakOrder(layers=(10, 12, 14, 16, 20)),

@@ -139,6 +139,7 @@ claim(
     "Tokens in separated caps S_q(ε) stay in S_q(2ε) until T₂ = (ε/n)e^{(1−α)β}, and from T₁ = 2ne^{8εβ} + "
     "enλβ²/(β−1) on squared distances inside a cap are at most 2e^{−λβ}, for SA and USA. The true times are those of "
     "caps that gather alone and of two clusters that approach until one is at the edge of its doubled cap.",
+    where="§2, theorem on metastability",
     models=("sa", "usa"),
     quick=Theorem(),
     full=Theorem(each=6, rate=0.6),
@@ -214,6 +215,7 @@ ER_04B = claim(
     METASTABILITY,
     "first bound on λ (corrected)",
     "For every λ below e^{(1−α)β}((β−1)ε)/(β²n²e)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
+    where="§2, theorem on metastability: first bound on λ, corrected",
     models=("sa", "usa"),
     quick=Bounds(),
     within={"log_gather": at_most("T₁ < T₂, since 2ne^{8εβ} = T₂e^{−γβ}")},
@@ -226,6 +228,7 @@ ER_04B.printed_as(
     "metastability/ER-04",
     "first bound on λ, as printed",
     "For every λ below e^{(1−α)β}(β²n²e)/((β−1)ε)·(1−e^{−γβ}) and below the second bound, T₁ < T₂.",
+    where="§2, theorem on metastability: first bound on λ as printed",
     within={"log_gather": at_most("T₁ < T₂")},
     simulate=simulate_printed_bound,
     predict=predict_bound,

@@ -69,6 +69,7 @@ claim(
     "clusters grow like √β",
     "From N i.i.d. uniform tokens on the circle the pattern that forms has about √(2β) clusters; on average the number "
     "of maxima of the potential is √(Σk⁴gₖ²e^{2λₖt}/Σk²gₖ²e^{2λₖt}).",
+    where="number of clusters of order √β; constants derived",
     models=("circle",),
     quick=ClusterNumbers(runs=120),
     full=ClusterNumbers(runs=400, points=500, noisy=60, betas=(4.0, 9.0, 25.0, 81.0)),
@@ -101,6 +102,7 @@ claim(
     METASTABLE_EMERGENCE,
     "number of clusters ~ β^{−1/2} (slides)",
     "The number of clusters on the circle scales like β^{−1/2}.",
+    where="conference slides of the paper",
     models=("circle",),
     quick=ClusterNumbers(),
     full=ClusterNumbers(runs=24, points=500, betas=(4.0, 9.0, 25.0, 81.0)),
@@ -157,6 +159,7 @@ claim(
     "maxima of the potential of uniform tokens (derived)",
     "For N → ∞ i.i.d. uniform tokens on the circle the attention potential has on average √(Σk⁴gₖ²/Σk²gₖ²) → √(3β/2) "
     "maxima, gₖ = e^{−β}Iₖ(β): fewer than the √(2β) clusters that form.",
+    where="derived; no statement in the paper",
     models=("circle",),
     quick=Maxima(),
     full=Maxima(n=4000, runs=1000),

@@ -100,6 +100,7 @@ claim(
     "The fastest degree is k* = max(1, round(√(2β+a²) − a)), a = d/2−1: about √(2β) clusters on the circle. It is one "
     "off only between a threshold and the β where the rounded law jumps, which is none of these cells. Degree k+1 "
     "takes over from k where I_{k+a+1}/I_{k+a}(β) = k(k+d−2)/((k+1)(k+d−1)).",
+    where="dominant degree k*; the law is derived",
     models=("zonal",),
     quick=DominantDegree(),
     full=DominantDegree(nodes=8000),
@@ -155,6 +156,7 @@ claim(
     "high dimension goes straight to one cluster (derived)",
     "Degree 2 overtakes degree 1 at β₁₂(d) with β₁₂/d → 2/3: for smaller β, such as β ~ √d, the uniform law collapses "
     "to one cluster without a phase of several.",
+    where="derived; no statement in the paper",
     models=("zonal",),
     quick=Overtaking(),
     full=Overtaking(dimensions=(8, 100, 1000, 10000)),

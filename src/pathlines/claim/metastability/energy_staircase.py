@@ -92,6 +92,7 @@ claim(
     "Clusters merge one pair after another at times exponential in β; in between E = Σ m_p m_q e^{β(⟨x_p,x_q⟩−1)} "
     "rests at Σ m_q², jumps by 2m_p m_q at each merger, never decreases, and ends at one. This includes SA, for "
     "which it is not proved.",
+    where="§6, theorem on the staircase of the energy",
     models=("sa", "usa"),
     quick=Staircases(),
     full=Staircases(betas=(10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 400.0, 1000.0)),
@@ -156,6 +157,7 @@ ER_05B = claim(
     METASTABILITY,
     "scale of the energy (derived)",
     "2βE_β = n⁻² Σ e^{β(⟨xᵢ,xⱼ⟩−1)} rests at Σ m_q² between mergers, and its last step is at one.",
+    where="§1, interaction energy, rescaled for the staircase of §6",
     models=("sa", "usa"),
     quick=OneStaircase(),
     full=OneStaircase(beta=1000.0),
@@ -169,6 +171,7 @@ ER_05B.printed_as(
     "metastability/ER-05",
     "scale of the energy, as printed",
     "With E_β = (2βe^βn²)⁻¹ Σ e^{β⟨xᵢ,xⱼ⟩} the staircase rests at Σ m_q² and its last step is at one.",
+    where="§1, interaction energy, in the scale of the staircase of §6",
     within={"printed": absolute(1e-3, "plateaus differ by at least 1/8")},
     predict=predict_scale,
     note="E_β ≤ 1/(2β): as β → ∞ the printed staircase is identically zero.",
@@ -217,6 +220,7 @@ claim(
     METASTABILITY,
     "lemma on the jump time, as printed",
     "In rescaled time, u′ = −c ln(β) sin u reaches √(ln β/β) at a time that tends to 2/c.",
+    where="§6, lemma on the time scale of clustering, as printed",
     models=("usa",),
     quick=JumpTime(),
     within={"time": relative(0.5, "the approach to a limit like ln ln β/ln β; at β = 10⁶ it is 20 % for the true one")},
@@ -233,6 +237,7 @@ claim(
     "lemma on the jump time (derived)",
     "In rescaled time, u′ = −c ln(β) sin u reaches √(ln β/β) at [ln tan(u₀/2) − ln tan(½√(ln β/β))]/(c ln β), which "
     "tends to 1/(2c).",
+    where="§6, lemma on the time scale of clustering, corrected",
     models=("usa",),
     quick=JumpTime(),
     full=JumpTime(betas=(100.0, 1000.0, 10000.0, 100000.0, 1000000.0, 100000000.0)),

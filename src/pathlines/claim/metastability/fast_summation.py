@@ -150,6 +150,7 @@ claim(
     "Fourier sums on the circle are exact to their tolerance",
     "A drift by Fourier modes differs from the sum over all pairs by the modes left out, less than the tolerance ε of "
     "the kernel: below 10⁻¹³ (USA) and 2·10⁻¹³ (SA) for ε = 10⁻¹² at n = 3000, β = 4, 25, 100.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa", "usa"),
     quick=HarmonicSums(),
     full=HarmonicSums(n=3000),
@@ -164,6 +165,7 @@ claim(
     METASTABLE_EMERGENCE,
     "spherical harmonics in three dimensions are exact to their tolerance",
     "On S² the same holds with spherical harmonics: below 10⁻¹² (USA) and 10⁻¹¹ (SA) for β = 4, 9, 25, 81.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa", "usa"),
     quick=HarmonicSums(n=600, d=3, betas=(4.0, 25.0)),
     full=HarmonicSums(n=2000, d=3, betas=(4.0, 9.0, 25.0, 81.0)),
@@ -204,6 +206,7 @@ claim(
     "causal sums by prefix moments",
     "With the causal mask, moments of the earlier tokens give the drift of every token in O(nK): "
     "equal to the sum over pairs j ≤ i to 10⁻¹³.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa",),
     quick=CausalSums(),
     full=CausalSums(n=3000, betas=(4.0, 9.0, 25.0, 100.0)),

@@ -103,6 +103,7 @@ claim(
     "cost is linear in the number of tokens",
     "The number of Fourier modes depends on β and the tolerance only, and the operations of a drift grow like n: "
     "a million tokens take less than five seconds.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa",),
     quick=LinearCost(),
     full=LinearCost(sizes=(10000, 100_000, 1_000_000)),
@@ -158,6 +159,7 @@ claim(
     "sums by harmonics have a noise floor",
     "Two clusters at β = 81 and angle 2 pull each other with force 6.93·10⁻⁵¹; harmonics return noise of either sign, "
     "bounded by the floor ε(1 + √β) which the choice of summation knows. The slow phase needs other means.",
+    where="derived; numerical methods, no statement in the paper",
     models=("usa",),
     quick=NoiseFloor(),
     within={

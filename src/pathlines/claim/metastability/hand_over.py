@@ -129,6 +129,7 @@ claim(
     "particles and clusters agree across the hand-over (derived)",
     "Replacing tight clusters by points with their masses changes nothing that can be seen: the energy before, between "
     "and after mergers is that of all particles.",
+    where="derived; numerical methods, no statement in the paper",
     models=("sa", "usa"),
     quick=HandOver(),
     within={

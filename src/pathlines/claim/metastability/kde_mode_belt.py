@@ -112,6 +112,7 @@ claim(
     "the belt is asymptotic",
     "The share of modes with 2 ln n − 3 ln β ≤ t² ≤ 2 ln n − ln β, which tends to one, is still 0.33 at n = 10⁴, "
     "β = 100 and 0.89 at β = 1000; Kac–Rice brackets it.",
+    where="theorem on where modes lie",
     models=(),
     quick=Belt(),
     full=Belt(runs=2000),
@@ -171,6 +172,7 @@ K8 = claim(
     "the belt is one interval when 2 ln n ≤ 3 ln β (corrected)",
     "For 2 ln n ≤ 3 ln β the modes fill one interval |t| ≤ √(2 ln n − ln β): near its centre there are as many as the "
     "Kac–Rice density says. There are two intervals only for 2 ln n > 3 ln β.",
+    where="theorem on where modes lie, corrected",
     models=(),
     quick=Centre(),
     full=Centre(runs=5000),
@@ -184,6 +186,7 @@ K8.printed_as(
     "metastability/ER-12",
     "two intervals for every β",
     "Modes concentrate in two intervals of t, one on each side of zero, for every β: none are near zero.",
+    where="theorem on where modes lie, for every β",
     within={"central_modes": at_most("a twentieth of the modes may stray", slack=1.0)},
     predict=predict_hole,
 )

@@ -91,6 +91,7 @@ claim(
     "modes of two samples (derived)",
     "A Gaussian kernel density estimator of two standard normal samples has two modes if and only if "
     "|X₁ − X₂| > 2β^{−1/2}, so 1 + erfc(β^{−1/2}) on average.",
+    where="derived; no statement in the paper",
     models=(),
     quick=TwoSamples(),
     full=TwoSamples(runs=200_000),
@@ -160,6 +161,7 @@ claim(
     "expected number of modes",
     "The number of modes of samples of n standard normals is the same whether zeros of P̂′ are isolated or signs are "
     "counted on a grid of step h/12, from n = 50, β = 4 (1.105 on average) to n = β = 10⁴ (133.3).",
+    where="main theorem: expected number of modes; numbers measured",
     models=(),
     quick=Recounted(),
     full=Recounted(
@@ -225,6 +227,7 @@ claim(
     "KR_T ≤ E #modes ≤ KR_T + 2n(1 − Φ(t_e)), KR_T the integral of the Kac–Rice density with Gaussian (F, F′) over "
     "|t| ≤ t_e = √(2 ln n − ln β): beyond t_e there are no more modes than samples, in expectation. Up to ¾ t_e the "
     "density is that of the modes to 1 %.",
+    where="derived; from the bounds in- and outside T in the proof (§1.3, §4.2)",
     models=(),
     quick=Bracketed(),
     full=Bracketed(
@@ -281,6 +284,7 @@ claim(
     "slow approach of the leading constant (derived)",
     "Along β = n the ratio E #modes/√(β ln β) falls towards π⁻¹√(3/2) = 0.38985 only logarithmically: "
     "0.464, 0.4485, 0.439 at n = 10², 10³, 10⁴.",
+    where="main theorem: expected number of modes; the constant is derived",
     models=(),
     quick=LeadingConstant(),
     full=LeadingConstant(sizes=(100, 1000, 10000), runs=2000),

@@ -74,6 +74,7 @@ claim(
     "Two clusters of total mass one at angle φ₀ merge after T = ½[Ei(βw₀)−Ei(βw₁)] + ½e^{2β}[E₁(β(2−w₀))−E₁(β(2−w₁))], "
     "w = 1−cos φ, under USA at any masses, ~ e^{βw₀}/(β sin²φ₀); under SA after ½[T + ln(tan(φ₀/2)/tan(φ₁/2))] for "
     "equal masses, and sooner for unequal ones.",
+    where="derived; no statement in the paper",
     models=("sa", "usa"),
     quick=Merging(),
     full=Merging(curve_betas=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)),

@@ -83,6 +83,7 @@ claim(
     "The share of starts that end the formation with k* clusters grows with N, at β = 9 from 0.72 at N = 10³ towards "
     "one at 10¹²: like powers of N with small exponents. It is at least the probability that k* is the first mode to "
     "reach amplitude c in the linear phase.",
+    where="selection of k* clusters as N grows; probabilities derived",
     models=("circle",),
     quick=Selection(),
     full=Selection(runs=600, points=400, tokens=(1000.0, 10000.0, 1000000.0, 1000000000000.0)),
@@ -156,6 +157,7 @@ claim(
     "With N = 2·10⁴ tokens the number of clusters at the times of the published figures is k* only in a share of the "
     "starts: at β = 5 in 0.91 (t = 0.3) and 0.90 (t = 0.6), at β = 7 in 0.54 (t = 0.045) and 0.24 (t = 0.1). Clusters "
     "merge: the last share is below that to which the Gaussian field of the linear phase would have it rise.",
+    where="published figures with N = 2·10⁴ tokens on the circle",
     models=("circle",),
     quick=PublishedFigures(),
     full=PublishedFigures(runs=600, points=400),
@@ -200,6 +202,7 @@ claim(
     METASTABLE_EMERGENCE,
     "k* clusters at N = 2·10⁴ (published figure)",
     "N = 2·10⁴ tokens at β = 7 form k* = 4 clusters.",
+    where="published figure with N = 2·10⁴ tokens on the circle",
     models=("circle",),
     quick=PublishedFigure(),
     full=PublishedFigure(runs=160, points=400),

@@ -71,6 +71,7 @@ claim(
     METASTABILITY,
     "USA on the circle conserves the sum of angles (derived)",
     "Under USA the sum of unwrapped angles Σ θᵢ is constant, because pulls of a pair are opposite; under SA it is not.",
+    where="derived; no statement in the paper",
     models=("circle",),
     quick=AngleSum(),
     full=AngleSum(n=400, until=60.0),
@@ -131,6 +132,7 @@ claim(
     "contraction inside a cluster (derived)",
     "Inside a cluster of mass m distances shrink at rate m under USA and at rate 1 under SA, whatever its mass, up to "
     "terms of the size of e^{−β(1−cos φ)} from other clusters.",
+    where="derived; contraction inside the caps of §2",
     models=("sa", "usa"),
     quick=Contraction(),
     full=Contraction(tokens_here=60, tokens_there=40),
@@ -197,6 +199,7 @@ claim(
     "energy identity on its own scale",
     "For E = n⁻² Σ e^{β(⟨xᵢ,xⱼ⟩−1)}, dE/dt = (2β/n) Σ|ẋᵢ|² along USA and (2β/n) Σ Zᵢ|ẋᵢ|² along SA, "
     "Zᵢ = n⁻¹ Σⱼ e^{β(⟨xᵢ,xⱼ⟩−1)}.",
+    where="§1, gradient flow of the interaction energy",
     models=("sa", "usa"),
     quick=EnergySlope(),
     within={"slope": relative(1e-9, "solver tolerance; (βh)² of the difference, and rounding of E over h", errors=1.0)},

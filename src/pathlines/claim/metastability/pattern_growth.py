@@ -95,6 +95,7 @@ claim(
     "growth of modes on the circle",
     "Near the uniform law on the circle the mode mₖ grows like e^{λₖt} with λₖ = k²Iₖ(β)/(βI₀(β)) for SA and "
     "k²e^{−β}Iₖ(β)/β for USA with the scaled kernel: uniform is unstable in every mode, for every β.",
+    where="linear phase on the circle: growth rates; constants derived",
     models=("circle-density",),
     quick=Modes(),
     full=Modes(betas=(5.0, 9.0, 25.0), modes=12),
@@ -162,6 +163,7 @@ claim(
     "growth of harmonics in any dimension",
     "Near the uniform law on the sphere of ℝᵈ every harmonic of degree k grows under SA like e^{λₖt}, "
     "λₖ = k(k+d−2)/β · I_{k+d/2−1}(β)/I_{d/2−1}(β).",
+    where="linear phase: growth rates of harmonics; constants derived",
     models=("zonal",),
     quick=Harmonics(),
     full=Harmonics(cells=((3, 9.0, 4), (5, 9.0, 3), (8, 16.0, 3), (16, 16.0, 2)), nodes=200),

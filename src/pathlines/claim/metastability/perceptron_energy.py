@@ -108,6 +108,7 @@ ER_15B = claim(
     "energy of a key-query matrix B (derived)",
     "For B = βI the energy E_B = ½∬e^{<Bx,y>} + ½∫v is βE with strengths ω/β: attention is β times stronger, the "
     "perceptron is not.",
+    where="remark on the energy E_B of a general attention matrix, corrected",
     models=("usa",),
     quick=BothEnergies(),
     within=_SCALE_WITHIN,
@@ -120,6 +121,7 @@ ER_15B.printed_as(
     "metastability/ER-15",
     "energy of a key-query matrix B, as stated",
     "For B = βI the energy E_B = ½∬e^{<Bx,y>} + ½∫v is βE, with the same perceptron.",
+    where="remark on the energy E_B of a general attention matrix, as printed",
     predict=predict_printed_scale,
 )
 
@@ -183,6 +185,7 @@ ER_16B = claim(
     PERCEPTRON_LANDSCAPE,
     "GELU energy (derived)",
     "With φ(s) = s²Φ(s) + s p(s) − Φ(s) in the potential, E(t) − E(0) is the work ∫Σ mᵢ|ẋᵢ|² dt of ascent with GELU.",
+    where="released code, energy for GELU, corrected",
     models=("perceptron",),
     quick=GeluWork(),
     within=_GELU_WITHIN,
@@ -195,6 +198,7 @@ ER_16B.printed_as(
     "metastability/ER-16",
     "GELU energy, as released",
     "With φ(s) = s²Φ(s) + s p(s) in the potential, E(t) − E(0) is the work ∫Σ mᵢ|ẋᵢ|² dt of ascent with GELU.",
+    where="released code, energy for GELU",
     predict=predict_released_climb,
     note="The derivative of the released primitive is 2sΦ + p instead of 2sΦ; the released drift is right.",
 )

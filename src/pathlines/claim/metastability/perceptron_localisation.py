@@ -122,6 +122,7 @@ claim(
     "no single cluster at large β",
     "At large β descent (kernel e^{β<x,y>}) leaves at most 2e^{−3/2}/(2e^{−3/2}+⅜e^{−1/8}) = 0.5742 of the mass in any "
     "arc of length 1/(2√β), even from one cluster, which spreads as the particles of the energy do.",
+    where="§3.2, theorem on the mass of a cluster",
     models=("perceptron",),
     quick=Heaviest(strengths=(1.0, -0.7), betas=(9.0, 25.0, 49.0)),
     full=Heaviest(strengths=(1.0, -0.7), betas=(9.0, 16.0, 25.0, 49.0, 100.0), n=200, until=1000.0),
@@ -137,6 +138,7 @@ claim(
     PERCEPTRON_LANDSCAPE,
     "no single cluster at any β, as stated",
     "With small weights descent leaves at most 0.5742 of the mass in any arc of length 1/(2√β), for every β > 0.",
+    where="§3.2, bound on the mass of a cluster, read for every β",
     models=("perceptron",),
     quick=Heaviest(),
     within={"heaviest": _WITHIN["heaviest"]},
@@ -223,6 +225,7 @@ ER_14B = claim(
     "linear activation: a density, no atoms (derived)",
     "With a linear activation and small weights the minimiser on the circle is the density 1 + xᵀSx, S = −βQ/(2κg₂), "
     "Q the traceless part of Σ ω a aᵀ and g₂ = e^{−β}I₂(β): a polynomial of degree two, without atoms.",
+    where="remark on linear activations; the density is derived",
     models=("perceptron",),
     quick=Atoms(),
     full=Atoms(n=500),
@@ -240,6 +243,7 @@ ER_14B.printed_as(
     "metastability/ER-14",
     "finitely many atoms, whatever the activation",
     "On the circle every limit of descent is a finite sum of atoms, for any activation.",
+    where="theorem on atoms on the circle, read for any activation",
     within={"shared": exactly("a share of tokens")},
     predict=predict_atoms,
     note="The theorem asks for a potential that is not analytic (ReLU), or for strict second-order critical points.",

@@ -70,6 +70,7 @@ claim(
     "global maximisers of the energy with a perceptron",
     "E ≤ κ/(2β) + ½ max v along ascent, with equality for one point at a maximum of v: tokens around "
     "the strongest neuron end there.",
+    where="proposition on global maximisers and the minimiser",
     models=("perceptron",),
     quick=Ascent(),
     full=Ascent(n=200, seeds=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), until=80.0),

@@ -141,6 +141,7 @@ claim(
     "two atoms at an attracting neuron (derived)",
     "One ReLU neuron of strength ω = −c, 0 < c < κ, holds the whole mass in two equal atoms at ±δ from it, "
     "cos 2δ = 1 + ln(c/κ)/β, with E = (κ+c)/(4β) − (c/4)(1+cos 2δ); where f ≥ c everywhere this is the global minimum.",
+    where="derived; no statement in the paper",
     models=("perceptron",),
     quick=TwoAtoms(),
     full=TwoAtoms(n=200, until=1200.0, points=20000),
@@ -208,6 +209,7 @@ claim(
     "the unique global minimiser and its certificate",
     "E is strictly convex in the measure: the atoms with f = ∫f dμ ≤ f(x) for every x are its one global minimiser. "
     "Displaced, they return; every other run stays above, and E − (∫f dμ − min f) of any state lies below min E.",
+    where="proposition on global maximisers and the minimiser; the certificate is derived",
     models=("perceptron",),
     quick=Displaced(),
     full=Displaced(n=200, until=400.0, points=20000, seeds=(0, 1, 2, 3, 4, 5, 6, 7)),

@@ -86,6 +86,7 @@ claim(
     "splitting of an atom (derived)",
     "Near a neuron that attracts with c = −ωσ(1), descent makes the spread of a cluster of mass one grow at rate κ − c "
     "while its mean relaxes at rate c: a single atom is stable iff κ < c.",
+    where="derived; no statement in the paper",
     models=("perceptron",),
     quick=Splitting(),
     full=Splitting(n=500, width=1e-7, until=10.0),

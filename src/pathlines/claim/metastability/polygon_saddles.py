@@ -103,6 +103,7 @@ claim(
     "A regular k-gon of equal clusters is unstable: its perturbation of mode l grows at "
     "σ_l = −(1/D) Σᵣ h′(2πr/k)(1−cos(2πlr/k)), h′(θ) = e^{β(cos θ−1)}(cos θ−β sin²θ), D = k (USA), "
     "Σᵣ e^{β(cos(2πr/k)−1)} (SA).",
+    where="derived; no statement in the paper",
     models=("sa", "usa"),
     quick=Polygons(),
     full=Polygons(corners=(4, 3, 7, 5, 5), betas=(9.0, 5.0, 25.0, 9.0, 9.0), modes=(2, 1, 3, 1, 2)),
@@ -186,6 +187,7 @@ claim(
     "life of the first pattern (derived)",
     "The pattern of k* ≃ √(2β) clusters that forms first decays only a fixed factor more slowly than it forms: "
     "λ_{k*}/σ_max → (2/e)/(4e^{−π²}(2π²−1)) = 189.8 under SA and 107.1 under USA as β → ∞.",
+    where="derived; metastable phase of k* clusters",
     models=("sa", "usa"),
     quick=FirstPattern(),
     full=FirstPattern(betas=(9.0, 25.0, 49.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0), tokens=1024),
@@ -201,6 +203,7 @@ claim(
     METASTABLE_EMERGENCE,
     "life of the first pattern, read as exponential in β",
     "The metastable state of k* clusters outlives its formation by a factor exponential in β.",
+    where="derived; metastable phase of k* clusters, read together with arXiv:2410.06833",
     models=("sa", "usa"),
     quick=FirstPattern(),
     within={"log_ratio": relative(0.1, "an exponential law would change the logarithm in proportion to β")},

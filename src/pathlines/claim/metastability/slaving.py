@@ -79,6 +79,7 @@ claim(
     "the doubled mode is slaved (derived)",
     "While mₖ is small, m₂ₖ/mₖ² → 2λₖ/(2λₖ−λ₂ₖ) under USA, and (1−Iₖ/I₀) times that under SA, approached like "
     "1−e^{−(2λₖ−λ₂ₖ)t}.",
+    where="quasi-linear phase; the ratio is derived",
     models=("circle-density",),
     quick=Slaving(),
     within={

@@ -71,6 +71,7 @@ ER_08B = claim(
     METASTABILITY,
     "slow motion: sign of the energy difference (derived)",
     "E(V) − E(U) is positive and decays at twice the contraction rate inside clusters, 2m under USA and 2 under SA.",
+    where="§3.1, slow motion (Otto and Reznikoff), sign corrected",
     models=("sa", "usa"),
     quick=SlowManifold(),
     within={
@@ -87,6 +88,7 @@ ER_08B.printed_as(
     "slow motion: sign of the energy difference, as printed",
     "Along the flow U next to the slow manifold, with V its point there, the quantity that is positive and decays is "
     "E(U) − E(V).",
+    where="§3.1, slow motion (Otto and Reznikoff), sign as printed",
     within={"printed": at_least("rounding of E", slack=1e-13)},
     predict=predict_gap,
     note="The flow climbs: the slow manifold lies above.",
