@@ -103,3 +103,13 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path, monkeypatch, said
     ((_, (folder, safe)),) = spread(first_folder, [["x"]], 1)
     assert safe
     assert folder not in ("", str(tmp_path))
+
+
+def test_groups_may_have_processes_of_their_own():
+    def told(apart):
+        return [result for _, result in spread(double, [["who", "who"], ["who"], ["who"]], 1, apart=apart)]
+
+    assert len(set(told(apart=False))) == 1
+    first, same, *others = told(apart=True)
+    assert first == same
+    assert len({first, *others}) == 3

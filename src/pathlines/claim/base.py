@@ -9,6 +9,7 @@ from typing import Any, Generic
 import msgspec
 import numpy as np
 
+from pathlines.claim.cost import Cost, kept_cost
 from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import Paper
@@ -94,6 +95,10 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     def seeded(self) -> bool:
         """Whether chance enters, through the setting ``seed``."""
         return hasattr(self.quick, "seed")
+
+    def cost(self, size: str = "quick") -> Cost | None:
+        """What it was measured to cost at that size; None if nobody has (``pathlines verify --costs`` does)."""
+        return kept_cost(self.id, self.homes[0], size)
 
     def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> S:
         """The setting of that size with some fields changed; unknown names and what is not allowed are errors."""

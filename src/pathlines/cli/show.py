@@ -83,6 +83,8 @@ def _claim(entry: Any) -> list[tuple[str, Any]]:
     rows += [("paper", entry.paper.citation), ("where", entry.where or "not said")]
     rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]
     rows += [("compares", f"{k}: {t.kind} {t.value:g} ({t.reason})") for k, t in entry.within.items()]
+    costs = [f"{cost} at {size} size" for size in ("quick", "full") if (cost := entry.cost(size)) is not None]
+    rows += [("cost", ", ".join(costs) or "not measured")]
     rows += [("note", entry.note)] if entry.note else []
     return [*rows, ("setting", type(entry.quick).__doc__), (SETTING, _table(entry.quick, entry.full))]
 

@@ -43,6 +43,9 @@ def verify(
     seeds: Annotated[
         int, typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with seeds 1001 … 1000+N instead.")
     ] = 0,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Measure what each claim costs, and keep it beside the claims.")
+    ] = False,
     table: Annotated[
         Path | None, typer.Option("--table", metavar="FILE", help="Write the table of --power or --seeds as Markdown.")
     ] = None,
@@ -57,7 +60,9 @@ def verify(
 
     With `--power`, each number says which relative error of its prediction would be refuted; at quick size mistakes are
     also put into the computation of bounds and zeros until one is noticed (up to twenty runs of a claim). With
-    `--seeds 20`, claims in which chance has a part are judged at twenty seeds that nobody chose.
+    `--seeds 20`, claims in which chance has a part are judged at twenty seeds that nobody chose. With `--costs`, each
+    claim runs in a process of its own, and its seconds and memory, by which later verifications start the longest
+    claims first, are kept in the package.
 
     Examples: `pathlines verify`, `pathlines verify clustering/CL-43 --set beta=3 --json`,
     `pathlines verify "clustering/CL-1*" --full --report report.html`, `pathlines verify gaussian --power`,
@@ -65,6 +70,7 @@ def verify(
     """
     ready()
     from pathlines.claim import CLAIMS
+    from pathlines.claim.cost import keep_cost
     from pathlines.store import Store
     from pathlines.sweep.verify import Job
     from pathlines.sweep.verify import verify as sweep
@@ -74,6 +80,8 @@ def verify(
         raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
     if power and seeds:
         raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
+    if costs and (power or seeds or set_):
+        raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
     names = sorted({n for p in (patterns or ["*"]) for n in CLAIMS.match(p)})
     changes = parse_changes(set_)
     size = "full" if full else "quick"
@@ -89,9 +97,11 @@ def verify(
     live = _Live(len(queue), quiet=as_json)
     finished = []
     with live:
-        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin):
+        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin, costs=costs):
             finished.append(item)
             live.end(item)
+            if item.cost is not None:
+                keep_cost(item.job.id, CLAIMS[item.job.id].homes[0], size, item.cost)
     finished.sort(key=lambda f: (f.job.id, f.job.changes.get("seed", 0)))
     outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]

@@ -144,7 +144,7 @@ class Sphere(Domain):
         return self.normalise(sines(n, self.dim), dtype)
 
 
-def _von_mises_fisher_cosine(key: PRNGKeyArray, n: int, d: int, kappa: float, dtype: np.dtype) -> Float[Array, n]:
+def _von_mises_fisher_cosine(key: PRNGKeyArray, n: int, d: int, kappa: float, dtype: np.dtype) -> Float[Array, " n"]:
     """Cosines to the centre: W = (1 - (1+b)B)/(1 - (1-b)B), B ~ Beta((d-1)/2, (d-1)/2), accepted by log-ratio."""
     m = d - 1
     b = m / (2 * kappa + np.sqrt(4 * kappa**2 + m**2))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from pathlines.foundation.errors import ArgumentError
 
@@ -18,6 +20,18 @@ def machine_memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
         return USUAL_MEMORY
+
+
+def peak_memory() -> float:
+    """The most bytes that this program has held: ``ru_maxrss`` may still be that of the process that started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return 1024.0 * float(line.split()[1])
+    import resource  # Windows has none
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def within(what: str, cost: float, limit: float, unit: str, *, force: bool = False) -> None:

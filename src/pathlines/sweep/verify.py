@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -11,7 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
+from pathlines.claim.cost import Cost
 from pathlines.claim.mistakes import objections
+from pathlines.foundation.bounds import peak_memory
 from pathlines.foundation.errors import ArgumentError, StoreError
 from pathlines.foundation.load import load_file
 from pathlines.foundation.precision import enable_float64
@@ -46,7 +50,8 @@ class Job(msgspec.Struct, frozen=True):
 class Finished(msgspec.Struct, frozen=True):
     """A job with its outcome or its failure.
 
-    ``stored`` says that it was not computed now, ``unstored`` why it could not be kept.
+    ``stored`` says that it was not computed now, ``unstored`` why it could not be kept, ``cost``
+    what it took where that was asked for.
     """
 
     job: Job
@@ -55,6 +60,7 @@ class Finished(msgspec.Struct, frozen=True):
     trace: str = ""
     stored: bool = False
     unstored: str = ""
+    cost: Cost | None = None
 
     @property
     def refused(self) -> bool:
@@ -69,15 +75,17 @@ def verify(
     fresh: bool = False,
     workers: int | None = None,
     started: Callable[[Job], None] | None = None,
+    costs: bool = False,
 ) -> Iterator[Finished]:
-    """Yield each job as it finishes: stored outcomes first, the rest from worker processes.
+    """Yield each job as it finishes: stored outcomes first, the rest from worker processes, the longest first.
 
     Jobs of one claim that follow one another are done by one worker, which compiles their programs once. Every outcome
-    is in the store before it is yielded, so an interrupted sweep is resumed by calling again.
+    is in the store before it is yielded, so an interrupted sweep is resumed by calling again. With
+    ``costs``, nothing is recalled and each claim is measured in a process of its own.
     """
     waiting = []
     for job in jobs:
-        outcome = None if fresh else recalled(store, job)
+        outcome = None if fresh or costs else recalled(store, job)
         if outcome is None:
             waiting.append(job)
         else:
@@ -85,10 +93,10 @@ def verify(
     if waiting:
         store.check_writable()
     count = min(workers or os.cpu_count() or 1, len(waiting))
-    if count <= 1:
+    if count <= 1 and not costs:
         yield from (_here(job, store, started) for job in waiting)
     else:
-        yield from _in_processes(waiting, store, count, started)
+        yield from _in_processes(waiting, store, count, started, costs)
 
 
 def recalled(store: Store, job: Job) -> Outcome | None:
@@ -115,6 +123,15 @@ class _Result(NamedTuple):
     content: bytes
     failure: str = ""
     trace: str = ""
+    cost: Cost | None = None
+
+
+def _measured(job: Job) -> _Result:
+    """The same with what it cost this process, which did nothing else; importing the claims is not counted."""
+    list(CLAIMS)
+    began = time.process_time()
+    result = _attempt(job)
+    return result._replace(cost=Cost(time.process_time() - began, round(peak_memory() / 1e6)))
 
 
 def _attempt(job: Job) -> _Result:
@@ -142,13 +159,20 @@ def _finish(job: Job, result: _Result, store: Store) -> Finished:
     try:
         store.put(result.address, bytes_dataset(result.content))
     except StoreError as error:
-        return Finished(job, outcome, unstored=str(error))
-    return Finished(job, outcome)
+        return Finished(job, outcome, unstored=str(error), cost=result.cost)
+    return Finished(job, outcome, cost=result.cost)
 
 
 def _in_processes(
-    jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None
+    jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None, costs: bool
 ) -> Iterator[Finished]:
     groups = [list(g) for _, g in groupby(jobs, key=lambda job: (job.id, job.size))]
-    for job, result in spread(_attempt, groups, count, started):
+    work = _measured if costs else _attempt
+    for job, result in spread(work, sorted(groups, key=_seconds, reverse=True), count, started, apart=costs):
         yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
+
+
+def _seconds(group: list[Job]) -> float:
+    """What a group is expected to take; one that nobody measured may be the longest, so it is not left for the end."""
+    cost = CLAIMS[group[0].id].cost(group[0].size)
+    return math.inf if cost is None else len(group) * cost.seconds

@@ -34,11 +34,12 @@ def spread(
     groups: list[list[Any]],
     count: int,
     started: Callable[[Any], None] | None = None,
+    apart: bool = False,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (item, work(item)) as items finish; a group is done by one worker in its order, so that it shares programs.
 
     A worker that dies (the kernel out of memory, a crash) is replaced; its item is ``Lost`` and the rest of its group
-    goes on. ``work`` must be importable by name and raise nothing.
+    goes on. With ``apart``, each group has a process of its own. ``work`` must be importable by name and raise nothing.
     """
     os.environ.update({k: os.environ.get(k) or v for k, v in ENVIRONMENT.items()})
     compile_quickly(os.environ)
@@ -53,14 +54,15 @@ def spread(
             for pipe in wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
                 item, result = worker.take()
-                if isinstance(result, Lost):
-                    del busy[worker.pipe]
-                    workers[workers.index(worker)] = _started(work)
-                    queue[:0] = [worker.items] if worker.items else []
-                elif worker.items:
+                lost = isinstance(result, Lost)
+                if worker.items and not lost:
                     worker.begin(started)
                 else:
                     del busy[worker.pipe]
+                    queue[:0] = [worker.items] if worker.items else []
+                    if lost or apart:
+                        worker.process.terminate()
+                        workers[workers.index(worker)] = _started(work)
                 yield item, result
     finally:
         for worker in workers:

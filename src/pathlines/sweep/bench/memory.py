@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
+
+from pathlines.foundation.bounds import peak_memory
 
 COUNT, WIDTH = 200_000, 3
 PORTABLE_ROWS = 4000
@@ -55,7 +55,7 @@ def one_drift(method: str, n: str, d: str, rows: str, dtype: str) -> None:
     native_library()
     p = tokens(int(n), int(d), dtype, general=method != "automatic")
     x = jnp.asarray(p.x)
-    before = _peak()
+    before = peak_memory()
     if method == "portable":
         q, k, v = p.projections(x, jnp.asarray)
         masses = jnp.full(len(x), 1 / len(x), x.dtype)
@@ -63,14 +63,4 @@ def one_drift(method: str, n: str, d: str, rows: str, dtype: str) -> None:
     else:
         answer = jax.jit(jax_field(p, method))(x)
     answer.block_until_ready()
-    print(json.dumps({"before": before, "peak": _peak()}))
-
-
-def _peak() -> float:
-    """The high-water mark of this program alone: ``ru_maxrss`` may still be that of the process that started it."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return 1024.0 * float(line.split()[1])
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(json.dumps({"before": before, "peak": peak_memory()}))
