@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from pathlines.model import LinearGaussian as LinearGaussian
     from pathlines.model import LogisticPair as LogisticPair
     from pathlines.model import LowTemperaturePair as LowTemperaturePair
+    from pathlines.model import MaskedLinearGaussian as MaskedLinearGaussian
     from pathlines.model import NormalisedAttention as NormalisedAttention
     from pathlines.model import Perceptron as Perceptron
     from pathlines.model import PerceptronLandscape as PerceptronLandscape
@@ -206,6 +207,7 @@ _ROOMS = {
         "LinearGaussian",
         "LogisticPair",
         "LowTemperaturePair",
+        "MaskedLinearGaussian",
         "NormalisedAttention",
         "Perceptron",
         "PerceptronLandscape",

@@ -16,6 +16,7 @@ from pathlines.model.clustering.schemes import SCHEMES as SCHEMES
 from pathlines.model.clustering.schemes import Scheme as Scheme
 from pathlines.model.gaussian.closure import LinearGaussian as LinearGaussian
 from pathlines.model.gaussian.closure import SoftmaxGaussian as SoftmaxGaussian
+from pathlines.model.gaussian.masked import MaskedLinearGaussian as MaskedLinearGaussian
 from pathlines.model.gaussian.normalised import L2Gaussian as L2Gaussian
 from pathlines.model.gaussian.normalised import SinkhornGaussian as SinkhornGaussian
 from pathlines.model.homogenized.circle_measure import CircleMeasure as CircleMeasure

@@ -12,6 +12,7 @@ from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
 from pathlines.model.gaussian.closure import Cloud, GaussianClosure
+from pathlines.model.gaussian.masked import Clouds
 from pathlines.model.gaussian.moments import MomentClosure
 from pathlines.model.self_attention import SelfAttention
 from pathlines.numerics.single_factorisations import singular_values
@@ -47,6 +48,32 @@ def covariance(snapshot: Snapshot) -> Array:
     """Σ = LLᵀ."""
     factor = _cloud(snapshot).factor
     return factor @ factor.T
+
+
+def _blocks(snapshot: Snapshot) -> Clouds:
+    if not isinstance(snapshot.state, Clouds):
+        raise FormError("Only the closure of masked attention has blocks; record tokens, or cloud_mean and covariance.")
+    return snapshot.state
+
+
+@observable("block_means", "means of the blocks", "αₛ", dims=("block", "component"), needs_tokens=True, ambient=True)
+def block_means(snapshot: Snapshot) -> Array:
+    """α_s of every block of positions."""
+    return _blocks(snapshot).means
+
+
+@observable(
+    "block_covariances",
+    "covariances of the blocks",
+    "Σₛ",
+    dims=("block", "component", "component_"),
+    needs_tokens=True,
+    ambient=True,
+)
+def block_covariances(snapshot: Snapshot) -> Array:
+    """Σ_s = L_sL_sᵀ of every block of positions."""
+    factors = _blocks(snapshot).factors
+    return factors @ jnp.swapaxes(factors, 1, 2)
 
 
 @observable("covariance_eigenvalues", "eigenvalues of the covariance", "λₖ", dims=("component",), needs_tokens=True)
