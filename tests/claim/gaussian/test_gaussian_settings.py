@@ -42,6 +42,13 @@ from pathlines.limit.gaussian.softmax import isotropic_angles, rank_one_profiles
         ("C19", {"d": 2, "draws": 1500, "seed": 7}, "holds"),  # limits of e^-12 of the start
         ("C19", {"d": 4, "draws": 1500, "seed": 7}, "holds"),  # ill-conditioned Q, not yet of rank two at s = 10⁸
         ("C03", {"sizes": [40, 50], "runs": 20}, "inconclusive"),  # 1.0 ± 0.2 says nothing
+        ("C14b", {"blocks": [[3, [0.2], [[1.0]]], [2, [-0.4], [[0.3]]]], "V": [[-0.8]], "A": [[0.7]]}, "holds"),
+        ("C15b", {"bias": 0.6, "seed": 5, "distinct": 4}, "holds"),
+        (
+            "C15b",
+            {"bias": 1.5, "until": 0.2, "distinct": 2, "copies": 1},
+            "inconclusive",
+        ),  # n = 2 and 8 do not extrapolate
     ],
 )
 def test_verdict(name, changes, verdict):

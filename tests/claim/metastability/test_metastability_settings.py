@@ -27,6 +27,7 @@ HOLDS = [
     ("S1", {"tokens": [1e7, 1e8], "runs": 218, "seed": 1101}),
     ("M7", {"each": 4, "beta": 26.0, "centres": [1.0, -1.0]}),
     ("M9", {"times": [30.0, 77.0, 100.0, 150.0, 420.0], "seed": 7}),
+    ("S8", {"d": 4, "n": 100, "level": 0.7, "degrees": 5, "draws": 2000, "seed": 9}),
     ("F3", {"sizes": [70000, 190000], "rounds": 1}),
     pytest.param("P3", {"beta": 4.0, "strengths": [0.05, -0.03]}, marks=pytest.mark.slow),
 ]

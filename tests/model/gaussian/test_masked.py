@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from pathlines.attention import Linear
+from pathlines.attention import LinearAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow, layers
 from pathlines.limit.gaussian.masked import masked_linear_moments
 from pathlines.limit.gaussian.moments import head
 from pathlines.model import MODELS, LinearGaussian, MaskedLinearGaussian, SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(8)
 V, A, W, B = RNG.standard_normal((4, 2, 2)) * 0.3
@@ -32,9 +32,9 @@ def test_closure_vs_tokens_vs_scipy(prefix, heads):
     values, scores = np.stack([V, W])[:heads], np.stack([A, B])[:heads]
     model = MaskedLinearGaussian(values, scores, blocks=PLACE, prefix=prefix)
     run = flow(model, TOKENS, record=LOOK, **ALIKE)
-    weights = Fixed(values, scores)
+    weights = FixedWeights(values, scores)
     tokens = SelfAttention(
-        1.0, attention=Linear(), weights=weights, space="euclidean", causal=PLACE.astype(float), prefix=prefix
+        1.0, attention=LinearAttention(), weights=weights, space="euclidean", causal=PLACE.astype(float), prefix=prefix
     )
     seen = moments_of(flow(tokens, TOKENS, record="tokens", **ALIKE)["tokens"].values[-1])
     start = moments_of(TOKENS)
@@ -67,7 +67,9 @@ def test_later_blocks_change_nothing_and_shares_count():
 
 def test_layers_are_those_of_tokens():
     closed = layers(MaskedLinearGaussian(V, A, blocks=PLACE), TOKENS, step=0.1, depth=5, record="covariance")
-    tokens = SelfAttention(1.0, attention=Linear(), weights=Fixed(V, A), space="euclidean", causal=PLACE.astype(float))
+    tokens = SelfAttention(
+        1.0, attention=LinearAttention(), weights=FixedWeights(V, A), space="euclidean", causal=PLACE.astype(float)
+    )
     rows = layers(tokens, TOKENS, step=0.1, depth=5, record="covariance")
     np.testing.assert_allclose(closed["covariance"].values, rows["covariance"].values, atol=1e-13)
 

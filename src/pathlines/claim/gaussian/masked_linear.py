@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from pathlines.attention import Linear
+from pathlines.attention import LinearAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import absolute, of_largest
@@ -21,7 +21,7 @@ from pathlines.limit.gaussian.masked import masked_linear_moments
 from pathlines.limit.gaussian.moments import head
 from pathlines.model import MaskedLinearGaussian, SelfAttention
 from pathlines.model.gaussian.closure import sigma_points
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 ItsBlocks = Annotated[
     tuple[tuple[of.Count, of.Vector, of.Matrix], ...], means("tokens, mean and covariance of each block", "n, α, Σ")
@@ -66,8 +66,10 @@ def simulate(s: BlocksOfTokens) -> Evidence:
     """Moments of tokens that share the position of their block, and of the closure from the exact laws."""
     parts, points = _starts(s), [sigma_points(mean, cov) for _, mean, cov in s.blocks]
     place, marks = (np.repeat(np.arange(len(b)), [len(p) for p in b]).astype(float) for b in (parts, points))
-    weights = Fixed(np.asarray(s.V), np.asarray(s.A))
-    tokens = SelfAttention(1.0, attention=Linear(), weights=weights, space="euclidean", causal=place, prefix=s.prefix)
+    weights = FixedWeights(np.asarray(s.V), np.asarray(s.A))
+    tokens = SelfAttention(
+        1.0, attention=LinearAttention(), weights=weights, space="euclidean", causal=place, prefix=s.prefix
+    )
     closed = MaskedLinearGaussian(s.V, s.A, blocks=marks, shares=[n for n, _, _ in s.blocks], prefix=s.prefix)
     alike: Any = {"times": np.linspace(0, s.until, 7)[1:], "method": "dop853", "rtol": s.rtol, "atol": 1e-2 * s.rtol}
     run = flow(tokens, np.concatenate(parts), record="tokens", **alike)
@@ -78,10 +80,7 @@ def simulate(s: BlocksOfTokens) -> Evidence:
         "closure": _flat(theory["block_means"].values[-1], theory["block_covariances"].values[-1]),
         "shape": [_kurtosis(late) / _kurtosis(early) - 1 for late, early in zip(split[-1], parts, strict=True)],
     }
-    curves = [
-        Curve(f"block {b + 1}", run.time, [np.trace(np.cov(x[b].T, bias=True)) for x in split])
-        for b in range(len(parts))
-    ]
+    curves = [Curve(f"block {b + 1}", run.time, [x[b].var(axis=0).sum() for x in split]) for b in range(len(parts))]
     return Evidence(values, curves=tuple(curves), runs=(run, theory))
 
 
@@ -118,6 +117,7 @@ claim(
     "Under masked linear attention a token hears the blocks of positions up to its own and moves linearly: mean and "
     "covariance of every block follow αₛ′ = VM≤ₛAαₛ, Σₛ′ = VM≤ₛAΣₛ + (·)ᵀ for any tokens, whether prefixes are summed "
     "or averaged, and the shape of the cloud never changes, so that Gaussian blocks stay Gaussian.",
+    where="derived; on masked attention",
     models=("linear", "masked-gaussian-linear"),
     quick=BlocksOfTokens(),
     full=BlocksOfTokens(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from pathlines.attention import Attention, Sigmoid, Unnormalised
+from pathlines.attention import Attention, SigmoidAttention, UnnormalisedAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import of_largest, standard_errors
@@ -19,7 +19,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.limit.gaussian.long_context import long_context, summed_sigmoid
 from pathlines.model import SelfAttention
-from pathlines.weights import Fixed
+from pathlines.weights import FixedWeights
 
 ACCURATE: dict[str, Any] = {"method": "dop853", "rtol": 1e-12, "atol": 1e-13}
 FAR = 0.1
@@ -55,16 +55,16 @@ def simulate(s: Practice) -> Evidence:
 
     With n(x_n - x) = y + z/n + O(1/n²) two sizes give y up to the square of what they change it by.
     """
-    x0, weights = _start(s), Fixed(np.asarray(s.V), s.scale * np.asarray(s.A))
+    x0, weights = _start(s), FixedWeights(np.asarray(s.V), s.scale * np.asarray(s.A))
 
     def moved(kind: Attention, copies: int, until: float) -> Run:
         model = SelfAttention(1.0, attention=kind, weights=weights, space="euclidean")
         return flow(model, np.repeat(x0, copies, axis=0), until=until, record="tokens", **ACCURATE)
 
-    run = moved(Unnormalised(), 1, np.exp(s.bias) * s.until)
+    run = moved(UnnormalisedAttention(), 1, np.exp(s.bias) * s.until)
     late = run["tokens"].values[-1]
     sizes = _sizes(s)
-    contexts = [moved(Sigmoid(s.bias, summed=True), n // s.distinct, s.until) for n in sizes]
+    contexts = [moved(SigmoidAttention(s.bias, summed=True), n // s.distinct, s.until) for n in sizes]
     found = [r["tokens"].values[-1][:: n // s.distinct] for r, n in zip(contexts, sizes, strict=True)]
     scaled = [n * (x - late) for n, x in zip(sizes, found, strict=True)]
     slope = (4 * scaled[1] - scaled[0]) / 3
@@ -102,6 +102,7 @@ claim(
     "Summed over n tokens with the bias b − ln n, sigmoid attention weighs a token n σ(s + b − ln n) = eᵘ/(1 + eᵘ/n), "
     "u = s + b: as n grows with the law of the tokens fixed they follow unnormalised attention (eᵇ times faster), and "
     "n(xₙ − x) tends to the response of that flow to −e²ᵘ.",
+    where="derived; on sigmoid attention",
     models=("sigmoid", "unnormalised"),
     quick=Practice(),
     full=Practice(distinct=12, copies=40),

@@ -26,10 +26,10 @@ class FirstDegree(Setting):
 
     d: of.Dimension = 3
     beta: of.Beta = 9.0
-    n: of.Tokens = 160
-    level: of.FormationLevel = 0.45
+    n: of.Tokens = 128
+    level: of.FormationLevel = 0.5
     degrees: Annotated[of.Count, means("degrees that may be first", "K")] = 6
-    draws: Annotated[of.Count, means("starts, each of n tokens")] = 5000
+    draws: Annotated[of.Count, means("starts, each of n tokens")] = 6500
     nodes: Annotated[of.Count, means("nodes of the zonal measure whose drift gives the rates")] = 64
     seed: of.Seed = 0
 
@@ -96,6 +96,7 @@ claim(
     "degrees of freedom as there are harmonics, and grow like e^{2λₖt}: in the linear phase degree k is the first to "
     "reach the level c with probability ∫ −Sₖ′ Π_{j≠k} Sⱼ dt, Sₖ(t) = P(ν_k/2, c²N e^{−2λₖt}). High degrees, having "
     "more harmonics, win more often than their rates alone would have it.",
+    where="derived from the linearisation at the uniform law",
     models=("zonal",),
     quick=FirstDegree(),
     full=FirstDegree(n=400, level=0.28, draws=12000),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import Linear
+from pathlines.attention import LinearAttention
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.module import Module
@@ -66,7 +66,7 @@ class MaskedLinearGaussian(Model):
     ) -> None:
         self.value, self.query, self.key = stacked_heads(value, query, key, scale)
         whole = np.ndim(blocks) == 0
-        self.prefix = Mask(Linear(), True if whole else blocks, prefix).prefix
+        self.prefix = Mask(LinearAttention(), True if whole else blocks, prefix).prefix
         sizes = np.ones(positive_integer("blocks", blocks), int) if whole else np.unique(blocks, return_counts=True)[1]
         self.sizes = None if whole else tuple(map(int, sizes))
         masses = sizes if shares is None else finite_array("shares", shares, (len(sizes),))
