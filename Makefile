@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PROBE  := $(VENV)/.installed-probe
 
-.PHONY: demo test full lint figures clean
+.PHONY: demo test full lint docs clean
 
 demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
@@ -23,6 +23,10 @@ test: $(PROBE) lint
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html
+
+docs: $(STAMP)
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -45,4 +49,4 @@ $(PROBE): $(STAMP)
 	touch $(PROBE)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

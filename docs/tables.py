@@ -1,4 +1,4 @@
-"""Write the tables of the README from the registries: ``python docs/tables.py`` (``--check`` only compares)."""
+"""Write the tables of models and papers from the registries: ``python docs/tables.py`` (``--check`` only compares)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pathlines
 
-README = Path(__file__).parents[1] / "README.md"
+HERE = Path(__file__).parent
 
 
 def short(ids: list[str]) -> str:
@@ -48,7 +48,8 @@ def papers() -> str:
         claims = [i for i, c in pathlines.CLAIMS.items() if c.paper == paper]
         figures = [n for n, p in pathlines.FIGURES.items() if p.paper == paper]
         shown = ", ".join(f"`{n}`" for n in figures) or "–"
-        rows.append(f"| {paper.title}, arXiv:{paper.arxiv} | {short(claims) or '–'} | {shown} |")
+        title = f"[{paper.title}]({paper.key}.md)" if claims else paper.title
+        rows.append(f"| {title}, arXiv:{paper.arxiv} | {short(claims) or '–'} | {shown} |")
     return "\n".join(rows)
 
 
@@ -60,13 +61,14 @@ def escaped(text: str) -> str:
 def main() -> None:
     """Rewrite what stands between the markers."""
     pathlines.enable_float64()
-    text = README.read_text(encoding="utf-8")
-    for name, table in (("models", models()), ("papers", papers())):
+    for name, page, table in (("models", "models.md", models()), ("papers", "papers/index.md", papers())):
+        path = HERE / page
+        text = path.read_text(encoding="utf-8")
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)"
-        text = re.sub(pattern, lambda m, table=table: m[1] + table + "\n" + m[2], text, flags=re.DOTALL)
-    if "--check" in sys.argv:
-        sys.exit(text != README.read_text(encoding="utf-8") and "README tables are stale: run `python docs/tables.py`.")
-    README.write_text(text, encoding="utf-8")
+        new = re.sub(pattern, lambda m, table=table: m[1] + table + "\n" + m[2], text, flags=re.DOTALL)
+        if "--check" in sys.argv and new != text:
+            sys.exit(f"The table of docs/{page} is stale: run `python docs/tables.py`.")
+        path.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

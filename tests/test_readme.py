@@ -1,4 +1,4 @@
-"""The README tells the truth: its example runs, its tables are those of the registries."""
+"""The README tells the truth: its example runs; the tables of the site are those of the registries."""
 
 import re
 import subprocess
