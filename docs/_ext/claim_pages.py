@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -19,8 +20,7 @@ import pathlines
 from pathlines.foundation.setting import fields
 
 MARK = re.compile(
-    r"`(?P<code>[^`]+)`"
-    r"|(?<![A-Za-z]{3})(?<=\S)(?P<sign>[\^_])"
+    r"(?:(?<=max)|(?<![A-Za-z]{3}))(?<=\S)(?P<sign>[\^_])"
     r"(?:\{(?P<braces>(?:[^{}]|\{[^{}]*\})+)\}|(?P<word>(?:[A-Za-z0-9]+?(?=[A-Za-z][_^])|[A-Za-z0-9]+|[Α-Ωα-ω∞*ℓ])[ᵢⱼₖ₀-₉]*))"
 )
 
@@ -37,22 +37,35 @@ def box(kind: str, *content: nodes.Node) -> nodes.container:
 
 def plain(text: str, kind: str) -> nodes.paragraph:
     """A paragraph of mathematics and words."""
-    return nodes.paragraph("", "", *typeset(text), classes=[kind])
+    return nodes.paragraph("", "", *codes(text), classes=[kind])
+
+
+def codes(text: str) -> list[nodes.Node]:
+    """Words with `code` in them."""
+    parts = re.split(r"`([^`]+)`", text)
+    return [nodes.literal("", p) if k % 2 else nodes.Text(p) for k, p in enumerate(parts) if p]
 
 
 def typeset(text: str) -> list[nodes.Node]:
-    """Words with `code`, e^{…}, x_{…}, R^d and E_β as they would be written by hand; all else as it is."""
+    """Words in which e^{…}, x_{…}, R^d and E_β are as they would be written by hand; all else as it is."""
     result: list[nodes.Node] = []
     last = 0
     for m in MARK.finditer(text):
-        result.append(nodes.Text(text[last : m.start()]))
+        kind = nodes.superscript if m["sign"] == "^" else nodes.subscript
+        result += [nodes.Text(text[last : m.start()]), kind("", "", *typeset(m["braces"] or m["word"]))]
         last = m.end()
-        if m["code"]:
-            result.append(nodes.literal("", m["code"]))
-        else:
-            kind = nodes.superscript if m["sign"] == "^" else nodes.subscript
-            result.append(kind("", "", *typeset(m["braces"] or m["word"])))
     return [*result, nodes.Text(text[last:])]
+
+
+def typeset_all(app: Sphinx, doctree: nodes.document) -> None:
+    """Indices and powers everywhere but in code and names."""
+    kept = (nodes.literal, nodes.literal_block, nodes.raw, nodes.comment, addnodes.desc_signature, addnodes.toctree)
+    for text in list(doctree.findall(nodes.Text)):
+        above, inside = text.parent, False
+        while above is not None and not inside:
+            above, inside = above.parent, isinstance(above, kept)
+        if not inside and MARK.search(text.astext()):
+            text.parent.replace(text, typeset(text.astext()))
 
 
 class Claims(SphinxDirective):
@@ -71,7 +84,7 @@ class Claims(SphinxDirective):
     def section(self, claim: Any, errata: list[Any]) -> nodes.section:
         """A claim, with its errata to the left of it."""
         name = f"{claim.id.split('/')[1]}: {claim.label}"
-        part = nodes.section("", nodes.title("", "", *typeset(name)), ids=[anchor(claim.id)], names=[claim.id])
+        part = nodes.section("", nodes.title("", name), ids=[anchor(claim.id)], names=[claim.id])
         statements = [*(self.statement(e, "as printed: ") for e in errata), self.statement(claim)]
         part += box("claims beside" if errata else "claims", *statements)
         part += self.details(claim)
@@ -126,7 +139,10 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> nodes.Node:
 
 
 def _row(cells: tuple[str, ...]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", *typeset(str(c)))) for c in cells))
+    name, *others = cells
+    first = nodes.literal("", name) if name else nodes.Text("")
+    body = [nodes.paragraph("", "", first), *(nodes.paragraph("", str(c)) for c in others)]
+    return nodes.row("", *(nodes.entry("", cell) for cell in body))
 
 
 class Picture(SphinxDirective):
@@ -140,11 +156,12 @@ class Picture(SphinxDirective):
         entry = pathlines.FIGURES[self.arguments[0]]
         image = nodes.image(uri=f"/pictures/{entry.name.replace('/', '-')}.png", alt=self.options["alt"])
         command = nodes.literal("", f"pathlines figure {entry.name}")
-        return [nodes.figure("", image, nodes.caption("", "", *typeset(entry.caption + " "), command))]
+        return [nodes.figure("", image, nodes.caption("", "", *codes(entry.caption + " "), command))]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register both."""
+    """Register both, and set indices and powers on every page."""
     app.add_directive("claims", Claims)
     app.add_directive("picture", Picture)
+    app.connect("doctree-read", typeset_all)
     return {"parallel_read_safe": True}

@@ -16,10 +16,11 @@ SECTION = re.compile(r"(Args|Arguments|Attributes|Example|Examples|Note|Returns|
 
 def escaped(text: str) -> str:
     """Everything outside of literals without a meaning of its own; single backticks are code too."""
-    parts = LITERAL.split(text)
-    return "".join(
-        f"\\ ``{p.strip('`')}``\\ " if LITERAL.fullmatch(p) else re.sub(r"([\\|*_`])", r"\\\1", p) for p in parts
-    )
+    parts = [
+        f"\\ ``{p.strip('`')}``\\ " if LITERAL.fullmatch(p) else re.sub(r"([\\|*_`])", r"\\\1", p)
+        for p in LITERAL.split(text)
+    ]
+    return re.sub(r"``\\ (?=\s)", "``", "".join(parts))
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import typer
-from claim_pages import table, typeset
+from claim_pages import codes, table
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -33,7 +33,7 @@ class Verbs(SphinxDirective):
         """What a verb does, its examples and its options."""
         part = nodes.section("", nodes.title("", name), ids=[f"verb-{name}"], names=[f"verb {name}"])
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-            part += nodes.paragraph("", "", *typeset(" ".join(paragraph.split())))
+            part += nodes.paragraph("", "", *codes(" ".join(paragraph.split())))
         part += table(("name", "meaning", "default"), [described(p) for p in command.params])
         return part
 
