@@ -62,7 +62,7 @@ def polytope_figure():
 
 
 def _token_loops(z, dt, steps):
-    """One explicit step at a time, an attention row a token, a matrix exponential a pair: how it is often written."""
+    """One explicit step at a time, a row of attention per token, a matrix exponential per pair: as often written."""
     n = len(z)
     for k in range(steps):
         grow = lambda: expm(k * dt * np.eye(2))  # noqa: B023, E731

@@ -33,7 +33,7 @@ def test_chunks_are_bitwise_invisible(optimised):
     runs = 2 * width + 5
     whole = run_of(runs=runs)
     parts = run_of(runs=runs, memory=1.0)
-    assert "1 groups a chunk" in parts.forms[0].reason
+    assert "1 groups per chunk" in parts.forms[0].reason
     assert whole.forms[0].reason != parts.forms[0].reason
     for name in ("mean_overlap", "u_mean"):
         assert (whole[name].values == parts[name].values).all()

@@ -50,7 +50,7 @@ class SinkhornAttention(LiftedSoftmax):
     flow) or "1". Without ``iterations`` potentials are iterated until they change by less than ``tolerance``, and end
     on rows: the last step is softmax of the scores s_ij/ε + g_j, inner products with one column more. With
     ``iterations`` = L one stops after L half-normalisations, rows first: L = 1 is softmax of s/ε, even L end on
-    columns. Cost: two sums of exponentials an iteration; on a Gaussian cloud each reduces the error by ρ_max²
+    columns. Cost: two sums of exponentials per iteration; on a Gaussian cloud each reduces the error by ρ_max²
     (``limit.gaussian.sinkhorn.iteration_rate``). Few tokens at small ε would need e^{O(1/ε)} of them: after 100
     Newton's method takes over (``settle``). Directional derivatives solve the linearised equations by conjugate
     gradients; there is no reverse mode. ``start`` is the potential g to begin with, one for each head: a flow hands on

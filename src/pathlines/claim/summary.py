@@ -64,7 +64,7 @@ def distance(kind: str, error: float | None, tolerance: float | None) -> str:
 
 
 def over_seeds(outcomes: Iterable[Outcome]) -> list[OverSeeds]:
-    """One row a claim, in the order of their names."""
+    """One row per claim, in the order of their names."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.id, []).append(outcome)

@@ -1,4 +1,4 @@
-"""The command line: one file a verb."""
+"""The command line: one file per verb."""
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ def modes(
     beta: Annotated[float, typer.Option("--beta", help="β: the bandwidth is β^{-1/2}.")] = 100.0,
     samples: Annotated[
         Path | None,
-        typer.Option("--samples", metavar="FILE", help="Your numbers instead: one a line, .csv or .npy."),
+        typer.Option("--samples", metavar="FILE", help="Your numbers instead: one per line, .csv or .npy."),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Samples of size n to average over (0: theory only).")] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the samples.")] = 0,
@@ -158,7 +158,7 @@ def read_numbers(path: Path) -> np.ndarray:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise ArgumentError(f"The file {path} is not text; give numbers one a line, .csv or .npy.") from error
+        raise ArgumentError(f"The file {path} is not text; give numbers one per line, .csv or .npy.") from error
     for number, line in enumerate(lines, 1):
         words = line.replace(",", " ").replace(";", " ").split("#")[0].split()
         try:

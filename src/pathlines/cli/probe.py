@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 def probe(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's folder, or an installed package with one.")],
-    text: Annotated[Path | None, typer.Option("--text", metavar="FILE", help="Texts, one a line.")] = None,
+    text: Annotated[Path | None, typer.Option("--text", metavar="FILE", help="Texts, one per line.")] = None,
     ids: Annotated[Path | None, typer.Option("--ids", metavar="FILE", help="Token ids of one input.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Random initialisations to compare with.")] = 8,
     iterate: Annotated[

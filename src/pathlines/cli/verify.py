@@ -36,7 +36,7 @@ def verify(
         typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again even what is stored.")] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one a core).")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one per core).")] = None,
     power: Annotated[
         bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")
     ] = False,

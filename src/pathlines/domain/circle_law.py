@@ -62,7 +62,7 @@ def circle_quantiles(moments: Float[Array, "K 2"], n: int) -> Float[Array, " n"]
     """Angles θ_j with F(θ_j) = (j + ½)/n, F(θ) = θ/2π + Σ_k Im(m_k (e^{ikθ} - 1))/(πk), increasing in [0, 2π).
 
     With equal masses they are a trapezoid rule in the quantile: spectrally accurate for smooth densities. Newton's
-    method inside a bracket, to rounding. O(nK) a step.
+    method inside a bracket, to rounding. O(nK) per step.
     """
     n = positive_integer("n", n)
     order = jnp.arange(1, moments.shape[0], dtype=moments.dtype)

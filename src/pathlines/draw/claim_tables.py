@@ -48,7 +48,7 @@ def power_table(outcomes: list[Outcome], size: str) -> Table:
 
 
 def seed_table(outcomes: list[Outcome]) -> Table:
-    """One row a claim: seeds, verdicts that were not expected, the largest share of a tolerance that was used."""
+    """One row per claim: seeds, verdicts that were not expected, the largest share of a tolerance that was used."""
     rows = over_seeds(outcomes)
     odd = [r for r in rows if r.odd]
     words = (

@@ -69,4 +69,4 @@ def draw_positions(axes: Axes, n: int, table: ModeTable, bins: int = 60) -> None
         theory_line(axes, t, mode_density(t, n, table.beta), label="Kac–Rice density")
         for k, (a, b) in enumerate(belt(n, table.beta)):
             axes.axvspan(a, b, color=COLOURS[3], alpha=0.22, lw=0, zorder=0, label="belt" if k == 0 else None)
-    axes.set(xlabel="position $t$", ylabel="modes a unit of $t$")
+    axes.set(xlabel="position $t$", ylabel="modes per unit of $t$")

@@ -43,7 +43,7 @@ class View:
 
 
 def faded(colour: Any, nearness: Any, least: float = 0.25) -> np.ndarray:
-    """Opaque mixes of a colour (or one a point) with the paper: nearness 1 is the colour, 0 keeps ``least`` of it."""
+    """Opaque mixes of a colour (or one per point) with the paper: nearness 1 is the colour, 0 keeps ``least`` of it."""
     inks = np.array(to_rgb(colour)) if isinstance(colour, str) else np.asarray(colour, float)[..., :3]
     share = (least + (1 - least) * np.clip(np.asarray(nearness, float), 0, 1))[..., None]
     mixed = share * inks + (1 - share) * np.array(to_rgb(PAPER))

@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Module(eqx.Module):
     """An immutable dataclass that is a pytree.
 
-    Equinox also makes a pytree of every method when it is looked up, at 15 µs a time. Nothing here hands a method to a
+    Equinox also makes a pytree of every method when it is looked up, at 15 µs each. Nothing here hands a method to a
     program (``lambda model: model.drift`` hands over the model), so looking one up costs what it does in Python.
     """
 

@@ -165,7 +165,7 @@ def _state_of(snapshot: Snapshot) -> Array:
 
 
 def _sizes(plan: _Plan, example: Any, count: int, memory: float) -> tuple[int, int]:
-    """Runs a lane group, fixed by the problem, and groups a chunk, within the memory budget and for all cores."""
+    """Runs per lane group, fixed by the problem, and groups per chunk, within the memory budget and for all cores."""
     state = jax.eval_shape(plan.model.initial, example)
     work = max(plan.model.layer_work(state), 1.0)
     width = min(int(np.clip(LANE_WORK // work, 1, 256)), count)

@@ -9,7 +9,7 @@ The solver's variable is not the time: with e^L the largest weight of one cluste
 order one and t = ∫ e^{-L} ds is summed by its logarithm, so that nothing overflows, underflows or turns stiff. Written
 in NumPy with SciPy's DOP853 and not in JAX, because the number of clusters changes at every merger: each would be
 compiled anew.
-Cost: O(k²) a drift, some milliseconds a merger at any β; memory O(steps · k).
+Cost: O(k²) per drift, some milliseconds per merger at any β; memory O(steps · k).
 """
 
 from __future__ import annotations

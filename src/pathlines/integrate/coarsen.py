@@ -87,9 +87,9 @@ def coarsen(
     """Run particles until they are clusters, replace the clusters by points, and follow those until one is left.
 
     Ripe: every diameter below 10⁻³/√β while clusters move slower than 10⁻¹⁰, or below 10⁻⁶/√β at any speed (points
-    then change a force by a relative β·diameter² ≤ 10⁻¹²; waiting longer would cost a step a unit of time and bring
+    then change a force by a relative β·diameter² ≤ 10⁻¹²; waiting longer would cost a step per unit of time and bring
     nothing), and clusters farther apart than 1/(2√β). ``until`` bounds the time of the particles. SA, or USA with the
-    scaled kernel, Q = K = V = I, any dimension; the cost is that of ``flow`` and some milliseconds a merger.
+    scaled kernel, Q = K = V = I, any dimension; the cost is that of ``flow`` and some milliseconds per merger.
     """
     kind = _kind(model)
     beta = finite_number("beta", float(model.beta), 0.0, open_low=True)

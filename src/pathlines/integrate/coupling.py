@@ -93,8 +93,8 @@ def synchronous_coupling(
     the model of the law: the same system (without its mask, for masked tokens of one law).
 
     For a flow ``samples`` are the starts (runs, n, d) and ``options`` those of ``flow`` (``times``, ``method``,
-    ``step`` or ``rtol``); one run of the law carries all copies. Cost: runs · n² and (m + runs · n) · m pairs a drift,
-    m the number of markers.
+    ``step`` or ``rtol``); one run of the law carries all copies. Cost: runs · n² and (m + runs · n) · m pairs per
+    drift, m the number of markers.
 
     For random layers ``samples`` is a law ``key -> (n, d)`` and ``options`` are those of ``chain`` (``depth``, ``key``,
     ``runs``, ``every``): in each run both systems have the heads of that run. Propagation of chaos (arXiv:2604.01978)

@@ -91,7 +91,7 @@ def ensemble(
         **({"rtol": rtol} if step is None else {"step": step}),
         "versions": provenance(),
     }
-    form = Form("tokens", 0.0, f"{width} runs a lane group, {groups} groups a chunk")
+    form = Form("tokens", 0.0, f"{width} runs per lane group, {groups} groups per chunk")
     return Run(data, (check,), (form,), "completed", setting, clock.perf_counter() - began, model, None)
 
 
@@ -115,7 +115,7 @@ def _parameter(model: Model, over: Mapping[str, Any] | None) -> tuple[str | None
 def _groups_within(
     memory: float, width: int, chosen: tuple[Observable, ...], model: Model, tokens: Array, count: int
 ) -> int:
-    """Lane groups a chunk such that records and work space of all cores stay within the memory budget."""
+    """Lane groups per chunk such that records and work space of all cores stay within the memory budget."""
 
     def look(observable: Observable, x: Array) -> Array:
         return observable(Snapshot(model, model.initial(x), jnp.zeros((), x.dtype), model.initial(x)))

@@ -74,7 +74,7 @@ def flow(
     A run that cannot go on (divergence, stalled steps, Ctrl-C) returns what it has, warns, and says when and why in
     ``run.outcome``. ``checkpoint`` is called with plain arrays every ``checkpoint_seconds`` and at the end of an
     unfinished run; handed back as ``resume`` (same other arguments) they continue it bit for bit.
-    Cost: (drifts a step) × (cost of a drift). Memory: what is recorded, plus one state.
+    Cost: (drifts per step) × (cost of a drift). Memory: what is recorded, plus one state.
     """
     began = clock.perf_counter()
     make_room_for_programs()

@@ -88,7 +88,7 @@ def fates(
     explicit method to s = 1000, then Rodas5P for those that are not decided, up to ``until``. A
     cloud whose scale-free speed falls below ``still`` has converged; algebraic limits come later than that. Cost
     for d = 4, after compilation: 0.3 milliseconds a cloud on one core for softmax and linear attention (compiled C++;
-    four without it), most of it for the few that take thousands of steps; O(d⁶) a step in the stiff part. Needs
+    four without it), most of it for the few that take thousands of steps; O(d⁶) per step in the stiff part. Needs
     64-bit numbers.
     """
     if jnp.result_type(float) != np.float64:

@@ -35,7 +35,7 @@ class GeodesicEuler(Method):
 class RKMK4(Method):
     """Runge-Kutta-Munthe-Kaas of order four on so(d), ω_i = f_i x_i^T - x_i f_i^T, so that dx_i/dt = ω_i x_i.
 
-    dexp^{-1} is truncated after the second commutator, enough for order four. Cost: n matrix exponentials a stage.
+    dexp^{-1} is truncated after the second commutator, enough for order four. Cost: n matrix exponentials per stage.
     """
 
     spherical: ClassVar[bool] = True

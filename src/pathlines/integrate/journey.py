@@ -29,7 +29,7 @@ from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot
 
 BLOCKS = (32, 128)
-"""Recorded times a call: two compiled programs serve any number of them."""
+"""Recorded times per call: two compiled programs serve any number of them."""
 
 PAIRS_A_CALL = 3e8
 """Work a call, so that progress and Ctrl-C answer within about a second."""

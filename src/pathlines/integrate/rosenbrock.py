@@ -58,7 +58,7 @@ _SLOPES = np.array([_GAMMA, -0.42387512638858027, -0.3384627126235924, 1.8046452
 class Rosenbrock(Method):
     """(1/(hγ) - J)k_i = f(x + Σ a_ij k_j, t + c_i h) + Σ c_ij k_j/h + h d_i f_t, J the Jacobian at the start of a step.
 
-    For stiff problems with few unknowns: m of them cost O(m) drifts and O(m³) a step.
+    For stiff problems with few unknowns: m of them cost O(m) drifts and O(m³) per step.
     """
 
     gamma: float

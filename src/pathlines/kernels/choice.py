@@ -31,7 +31,7 @@ CALL = 4e3
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A method with its predicted cost (nanoseconds a sum on this machine) and the reason it was taken, in words.
+    """A method with its predicted cost (nanoseconds per sum on this machine) and the reason it was taken, in words.
 
     ``tolerance`` is the error of the kernel e^{β(<x,y>-1)} that a spectral sum allows itself; zero for direct sums.
     """
@@ -157,7 +157,7 @@ def spectral_choice(sums: Sums) -> Choice:
     cut = degree(sums.beta, sums.d, tolerance)
     many = coefficients(sums.d, cut)
     cost = spectral_cost(sums.n, sums.n, sums.d, sums.beta, tolerance, sums.dtype, sums.causal)
-    reason = f"n = {sums.n}: {many} harmonics instead of n pairs a token, kernel to {tolerance:.1g}"
+    reason = f"n = {sums.n}: {many} harmonics instead of n pairs per token, kernel to {tolerance:.1g}"
     if (lost := error_of_isolated(sums)) > sums.relative:
         reason += f" (isolated tokens to {lost:.1g})"
     return Choice("spectral", reason, cost + CALL, tolerance)

@@ -35,8 +35,9 @@ def sharded_attend(
 
     A ring: each device keeps n/D queries, and blocks of m/D keys, values and masses go round; a row joins the answers
     (A_b, c_b) of the blocks b as A = Σ_b e^{c_b - c} A_b, c = ln Σ_b e^{c_b} (softmax), or A = Σ_b A_b (unnormalised).
-    O(nm(p+d)/D) time and O((n+m)(p+d)/D) memory a device; m(p+d) numbers pass each link. Rows are padded to a multiple
-    of D, keys with zero masses. A causal ring skips the blocks after its rows, so its last device does the most.
+    O(nm(p+d)/D) time and O((n+m)(p+d)/D) memory per device; m(p+d) numbers pass each link. Rows are padded to a
+    multiple of D, keys with zero masses. A causal ring skips the blocks after its rows, so its last device does
+    the most.
     """
     _check(attention, queries, keys, mesh, causal)
     mesh = Mesh(mesh.devices, mesh.axis_names)  # a mesh with explicit axis types would not let us slice
@@ -58,7 +59,7 @@ def sharded_spectral_attend(
     """``spectral_attend`` among unit vectors of R² or R³ with the rows shared among the D devices of ``mesh``.
 
     Moments of the sources add up: each device sums its own, one all-reduce of C numbers joins them, and each evaluates
-    the series at its own targets. O((n + m)C/D) time, O((n + m)/D) memory a device; nothing else is exchanged.
+    the series at its own targets. O((n + m)C/D) time, O((n + m)/D) memory per device; nothing else is exchanged.
     """
     _check(attention, targets, sources, mesh, causal=False)
     d = targets.shape[-1]

@@ -142,7 +142,7 @@ class SelfAttention(Model):
             raise ArgumentError(f"Argument `tokens` must have width d = {width} of the perceptron, but {d}.")
         if self.multiplicities is not None and self.multiplicities.shape != (n,):
             raise ArgumentError(
-                f"Argument `multiplicities` must have one entry a token ({n}), not {self.multiplicities.shape}."
+                f"Argument `multiplicities` must have one entry per token ({n}), not {self.multiplicities.shape}."
             )
         self.mask.check(n, self.multiplicities)
         if array.ndim == 2 and (text := self.attention.caution(lambda: self._scaled_pairs(array))):

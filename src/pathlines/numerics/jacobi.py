@@ -20,7 +20,7 @@ SWEEPS = 30
 
 
 def orthogonal_rows(M: Float[Array, "r k"]) -> tuple[Float[Array, "r r"], Float[Array, "r k"]]:
-    """(U, N) with U orthogonal and N = UᵀM of orthogonal rows: M Mᵀ = U diag(|N_i|²) Uᵀ. O(r²k) a sweep, ~6 sweeps."""
+    """(U, N) with U orthogonal, N = UᵀM of orthogonal rows: M Mᵀ = U diag(|N_i|²) Uᵀ. O(r²k) per sweep, ~6 sweeps."""
     r, k = M.shape
     if r == 1:
         return jnp.ones((1, 1), M.dtype), M

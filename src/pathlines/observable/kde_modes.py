@@ -81,7 +81,7 @@ def mode_positions(samples: Any, beta: float) -> np.ndarray:
 
 
 def find_modes(samples: Any, beta: float) -> ModeTable:
-    """All modes of every row. O(n) time a row beyond the sort; any spread of the samples, no underflow."""
+    """All modes of every row. O(n) time per row beyond the sort; any spread of the samples, no underflow."""
     rows = np.atleast_2d(finite_array("samples", samples)).astype(float)
     require(rows.ndim == 2 and rows.size > 0, "samples", "be a list of numbers, or several as rows", np.shape(samples))
     beta = finite_number("beta", beta, 0.0, open_low=True)

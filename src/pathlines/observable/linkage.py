@@ -29,7 +29,7 @@ def component_labels(adjacency: Bool[Array, "n n"]) -> Int[Array, " n"]:
 
 
 def linked_labels(x: Float[Array, "n d"], delta: Array | float) -> Int[Array, " n"]:
-    """``component_labels`` of the graph ½|x_i - x_j|² ≤ δ, many points: O(n log n) for d ≤ 3, else O(n²d) a sweep."""
+    """``component_labels`` of the graph ½|x_i - x_j|² ≤ δ, many points: O(n log n) for d ≤ 3, else O(n²d) per sweep."""
     n, d = x.shape
     if d <= CELL_DIMENSIONS:
         shape = jax.ShapeDtypeStruct((n,), jnp.result_type(int))

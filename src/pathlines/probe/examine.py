@@ -54,7 +54,7 @@ def probe(
     drop_special: bool = False,
     drop_massive: bool = False,
 ) -> Probed:
-    """Measure a model of a folder or package on texts (one a line), token ids, or our samples.
+    """Measure a model of a folder or package on texts (one per line), token ids, or our samples.
 
     ``layers`` iterates a shared layer to that depth. Dropped tokens take part in the model's work and are left out of
     all three curves. Cost: seeds + 1 forward passes an input, and seeds initialisations.

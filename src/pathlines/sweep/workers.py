@@ -17,7 +17,7 @@ from pathlines.foundation.compiler import compile_quickly
 from pathlines.foundation.errors import PathlinesError
 
 ENVIRONMENT = {"NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
-"""One thread a worker for JAX and NumPy, there being one worker a core; nothing is imported from the current folder."""
+"""One thread per worker for JAX and NumPy, there being one worker per core; the current folder is not imported from."""
 
 
 ATTEMPTS = 5

@@ -34,7 +34,7 @@ def usa_field(x: np.ndarray, beta: float) -> np.ndarray:
 
 
 def scheme_field(scheme, t, theta, r, beta, alpha, switch):
-    """(dθ/dt, dr/dt) of the table of the six schemes; r has one entry a token."""
+    """(dθ/dt, dr/dt) of the table of the six schemes; r has one entry per token."""
     a = attention(theta, beta)
     h, m = (theta * a).sum(axis=1), np.sqrt((a * a).sum(axis=1))
     zero, one = np.zeros_like(r), np.ones_like(r)

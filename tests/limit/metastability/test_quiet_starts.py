@@ -29,7 +29,7 @@ def test_a_small_bump_grows_at_its_rate():
     for _ in range(8):
         (theta,) = rk4_step(lambda x: (_velocity(x, masses, g, 9.0, "sa"),), (theta,), 0.25)
     size = (masses * np.exp(-4j * theta)).sum().real
-    # RK4: (λ/4)⁵/120 a step, eight steps
+    # RK4: (λ/4)⁵/120 per step, eight steps
     assert np.log(size / 1e-6) / 2 == pytest.approx(growth_rates(9.0, 2, 4)[-1], abs=3e-5)
 
 

@@ -49,7 +49,7 @@ def test_outputs_have_that_covariance_in_every_direction():
 
 
 def test_nearby_tokens_synchronise_at_the_derived_rate():
-    """relu noise alone, d = 5: log(1-R) drifts by -2κ(1)/d = -0.2 a unit of time while 1 - R is small.
+    """relu noise alone, d = 5: log(1-R) drifts by -2κ(1)/d = -0.2 per unit of time while 1 - R is small.
 
     Finite-width features keep the digits that a kernel matrix would lose. 4000 pairs for time 2: s.e. 0.01.
     """

@@ -369,7 +369,7 @@ def test_linear_surrogate_is_never_chosen():
 def test_choice_of_sampler(settings, n, ambient, expected):
     _, name, reason = choose_sampler(RandomTransformer(**settings), n, ambient)
     assert name == expected
-    assert "ms a layer" in reason
+    assert "ms per layer" in reason
 
 
 # --- what is refused ---
@@ -433,7 +433,7 @@ def test_starts_are_checked():
     for start, message in (
         (np.eye(4)[:2] * 2, "rows of length 1"),
         (np.eye(6)[:2], r"must have shape \(n, 4\)"),
-        (np.eye(4)[:3], "one entry a token"),
+        (np.eye(4)[:3], "one entry per token"),
     ):
         with pytest.raises(ArgumentError, match=message):
             model.check(start)

@@ -131,7 +131,7 @@ claim(
     simulate=simulate_rates,
     predict=predict_rates,
     axes=Axes("depth-time t", "Var = 1−|mean θ|²", y_scale="log"),
-    note="times holds one time a scheme.",
+    note="times holds one time per scheme.",
 )
 
 

@@ -112,5 +112,5 @@ claim(
     simulate=simulate,
     predict=predict,
     axes=Axes("angle θ", "velocity θ̇"),
-    note="Give one number of modes a β; the number needed grows like √β.",
+    note="Give one number of modes per β; the number needed grows like √β.",
 )

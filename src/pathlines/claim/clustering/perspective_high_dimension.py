@@ -122,7 +122,7 @@ class SeveralDimensions(Setting):
 
 
 def _span_starts(d: int, s: Deviation | SeveralDimensions | PhaseBoundary) -> list[jax.Array]:
-    """Bartlett factors of n i.i.d. uniform tokens, one key a run: the same Gaussians for every d."""
+    """Bartlett factors of n i.i.d. uniform tokens, one key per run: the same Gaussians for every d."""
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     return list(jax.jit(jax.vmap(lambda key: Sphere(d).uniform_span(key, s.n)))(keys))
 
@@ -200,7 +200,7 @@ def _gram_velocity(g: np.ndarray, beta: float) -> np.ndarray:
 
 
 def _linear_response(beta: float, s: SeveralDimensions) -> np.ndarray:
-    """√d · sup_t max_ij |δg_ij| for the initial overlaps at the largest d, one number a run.
+    """√d · sup_t max_ij |δg_ij| for the initial overlaps at the largest d, one number per run.
 
     The Gram flow from I + iεg: to rounding, its imaginary part over ε is the linearised flow around γ_β.
     """

@@ -192,7 +192,7 @@ claim(
     where="derived; on masked attention",
     models=("sa",),
     quick=Blocks(),
-    within={"moments": absolute(1e-6, "60 Gauss-Hermite nodes a block")},
+    within={"moments": absolute(1e-6, "60 Gauss-Hermite nodes per block")},
     simulate=simulate_mixture,
     predict=predict_mixture,
     axes=Axes("depth-time t", "moments"),

@@ -139,7 +139,7 @@ claim(
     HOMOGENIZED,
     "logistic law at high temperature",
     "From random tokens, m = |x̄|² follows u' = u(1−u), u(0) = m(0), while the logit scale is about one or less: its "
-    "log-odds grow by log(1+v) a layer, the diffusive time v as v → 0, less (4−3m)v/d in the mean over runs, half of "
+    "log-odds grow by log(1+v) per layer, the diffusive time v as v → 0, less (4−3m)v/d in the mean over runs, half of "
     "it because they fluctuate by 2√(τ/d).",
     where="§2.3.5, theorem on the logistic law at high temperature",
     models=("random",),

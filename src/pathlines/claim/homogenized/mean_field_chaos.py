@@ -41,7 +41,7 @@ class OnTheCircle(Setting):
 
 
 def circle_chain(s: OnTheCircle, multiplicities: Any = None) -> RandomTransformer:
-    """One head a layer on the circle, of logit scale b, p = ∞, and layer time v."""
+    """One head per layer on the circle, of logit scale b, p = ∞, and layer time v."""
     return RandomTransformer(2, step=math.sqrt(s.v), logit_scale=s.b, qk_dim=math.inf, multiplicities=multiplicities)
 
 

@@ -40,7 +40,7 @@ MEANS: tuple[tuple[Any, Any], ...] = ((0.0, 0.0), (VALUES[0], 0.8))
 
 @eqx.filter_jit
 def _sums(model: HomogenizedSDE, x: Array, keys: Array) -> tuple[Array, Array]:
-    """Means over ``BLOCK`` heads a key of G_i G_jᵀ (as one matrix) and of its squares, key by key."""
+    """Means over ``BLOCK`` heads per key of G_i G_jᵀ (as one matrix) and of its squares, key by key."""
 
     def one(head: Heads) -> Array:
         return model.noise(x, jax.tree.map(lambda matrix: matrix[None], head), jnp.ones(1)).ravel()

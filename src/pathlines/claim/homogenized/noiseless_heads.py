@@ -1,7 +1,7 @@
 """Chains of heads with a mean against their noiseless limits: how many heads ODE II needs, and what is left at H = 1.
 
 E φ(X^L) over all heads less φ of the flow of D (Homogenized Transformers, arXiv:2604.01978, regimes ODE I and II), with
-H ∝ η^{-k} heads a layer: α = O(η^{1+k}), and the difference is c_1 η + c_2 η² + ….
+H ∝ η^{-k} heads per layer: α = O(η^{1+k}), and the difference is c_1 η + c_2 η² + ….
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ for _id, _number, _quick, _layers in (
         f"homogenized/{_id}",
         HOMOGENIZED,
         f"ODE II needs the boxed drift and many heads ({_number}; derived)",
-        "With H ≥ c/η heads a layer, so that α = O(η²), the chain is within O(η²) of the flow of the boxed drift at "
+        "With H ≥ c/η heads per layer, so that α = O(η²), the chain is within O(η²) of the flow of the boxed drift at "
         "t = ηL, and within κη of the flows of the printed drift and of b, κ the change of the flow by the terms that "
         "are left out: only the boxed drift gives ODE II an advantage over ODE I.",
         where="corollaries of Theorem 1 on ODE I and ODE II, with the corrected drift",

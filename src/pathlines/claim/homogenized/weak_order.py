@@ -148,7 +148,7 @@ _THREE = WeakOrder(probability=0.3, third=0.4, n=5, layers=(7, 8, 9, 10))
 for _id, _law, _quick, _layers in (
     ("C25a", "two heads of equal chance", WeakOrder(), (10, 12, 14, 16, 20)),
     ("C25a-skew", "two heads, skew law", WeakOrder(probability=0.2), (10, 12, 14, 16, 20)),
-    ("C25a-heads", "two heads a layer", WeakOrder(heads=2, layers=(7, 8, 10, 12)), (7, 8, 9, 10, 12)),
+    ("C25a-heads", "two heads per layer", WeakOrder(heads=2, layers=(7, 8, 10, 12)), (7, 8, 9, 10, 12)),
     ("C25a-three", "three heads, two Brownian motions", _THREE, (7, 8, 9, 10, 12)),
 ):
     claim(

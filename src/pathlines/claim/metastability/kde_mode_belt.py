@@ -123,7 +123,7 @@ claim(
     },
     simulate=simulate_share,
     predict=predict_share,
-    axes=Axes("position t", "modes a unit of t"),
+    axes=Axes("position t", "modes per unit of t"),
     note="cells are [n, β].",
 )
 
@@ -179,7 +179,7 @@ K8 = claim(
     within={"central_modes": relative(0.01, GAUSSIAN, errors=5.0)},
     simulate=simulate_centre,
     predict=predict_centre,
-    axes=Axes("position t", "modes a unit of t"),
+    axes=Axes("position t", "modes per unit of t"),
 )
 
 K8.printed_as(

@@ -76,7 +76,7 @@ claim(
     quick=AngleSum(),
     full=AngleSum(n=400, until=60.0),
     within={
-        "usa": absolute(1e-11, "n roundings of angles a step, some hundred steps"),
+        "usa": absolute(1e-11, "n roundings of angles per step, some hundred steps"),
         "sa": absolute(1e-6, "two solvers at 1e-9, n angles, grown by e^{βt} at most while tokens pass a separatrix"),
     },
     simulate=simulate_sum,

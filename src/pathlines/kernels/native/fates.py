@@ -19,7 +19,7 @@ def native_fates(
     """(Y, ln ρ, t in units of the first scale, s, ln ρ when last seen at s ≤ ``halt``) of clouds L = √ρ Y.
 
     L' = Σ_h C_h L(LᵀA_hL) in scale-free time s, with the steps of the engine: an explicit pair to s = ``middle``, a
-    Rosenbrock method to ``end``, a look at each cloud every ``turn`` steps. Numbers are 64-bit. Cost O(d³) a step of
+    Rosenbrock method to ``end``, a look at each cloud every ``turn`` steps. Numbers are 64-bit. Cost O(d³) per step of
     the first, O((dr)³) of the second; all cores, eight clouds at a time on each where vectors are that wide.
     """
     k = shapes.shape[0]

@@ -24,7 +24,7 @@ def native_merging(
     """Fractions of the pairs with u_ij ≤ δ at the times of an even ``grid``: each β from each of ``starts``.
 
     The same steps as the engine's, from the tableau (a, b, e) of a pair whose last stage is the next step's first.
-    Cost O(n³) a stage, O(n²) memory, all cores; NaN after the time at which a run was given up.
+    Cost O(n³) per stage, O(n²) memory, all cores; NaN after the time at which a run was given up.
     """
     a, b, e = (np.ascontiguousarray(x, np.float64).ravel() for x in tableau)
     out = jax.ShapeDtypeStruct((betas.shape[0], starts.shape[0], grid.shape[0]), starts.dtype)

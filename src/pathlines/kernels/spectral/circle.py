@@ -22,7 +22,7 @@ def times(a: Complexes, b: Complexes) -> Complexes:
 
 
 def powers(first: Complexes, turn: Complexes, degree: int) -> tuple[Float[Array, "K b"], Float[Array, "K b"]]:
-    """Real and imaginary parts of first · turn^k, k = 0..K: O(K) a token, no trigonometric function."""
+    """Real and imaginary parts of first · turn^k, k = 0..K: O(K) per token, no trigonometric function."""
     found = [first]
     for _ in range(degree):
         found.append(times(found[-1], turn))

@@ -16,7 +16,7 @@ from pathlines.kernels.spectral.circle import times
 
 
 def sphere3_features(x: Float[Array, "3 b"], degree: int) -> Float[Array, "F b"]:
-    """Re Y_lm for l, m = 0..L, then Im Y_lm. O(L²) a token."""
+    """Re Y_lm for l, m = 0..L, then Im Y_lm. O(L²) per token."""
     count, tokens = degree + 1, x.shape[1]
     k, m = np.arange(count)[:, None], np.arange(count)
     below = m < k

@@ -98,7 +98,7 @@ def layers_to_deficit(
     """Number of layers of step η until 1-ρ ≤ δ = ``deficit``, and the depth time η·(ℓ-1+fraction).
 
     The fraction is where the straight line between the last two deficits crosses δ. At η = 0.1 the layers need 5-10 %
-    more depth than the ODE, because a Post-LN layer moves by η/(1+ηh). Some 20 µs a layer.
+    more depth than the ODE, because a Post-LN layer moves by η/(1+ηh). Some 20 µs per layer.
     """
     check_scheme(scheme, n, beta, alpha, switch)
     first = 1.0 - finite_number("start", start, -1.0 / (n - 1), 1.0)

@@ -29,7 +29,7 @@ def graded_quadrature(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(φ_j, w_j): φ = π-θ, distance to the antipode, on panels with edges 0, πe^{-panels}, ..., πe^{-1}, π; Σw = 1.
 
-    Gauss-Legendre with ``points`` nodes a panel. A uniform grid has no node where the late mass is.
+    Gauss-Legendre with ``points`` nodes per panel. A uniform grid has no node where the late mass is.
     """
     positive_integer("panels", panels)
     positive_integer("points", points)
@@ -58,7 +58,7 @@ def axisymmetric_flow(
 
     ``density`` is f(θ) ≥ 0 up to a factor, heavier towards θ = 0. Relative accuracy about 1e-9 (USA 1e-4, or 1e-8 with
     ``points=24``: its transition is e^{2β} sharper) while the last mass to leave is on the grid: t < ``panels`` for SA,
-    t < ``panels``·e^β for USA. Cost: 0.2 s (SA), 2 s (USA) for β ≤ 4, then (panels·points)² kernel values a stage.
+    t < ``panels``·e^β for USA. Cost: 0.2 s (SA), 2 s (USA) for β ≤ 4, then (panels·points)² kernel values per stage.
     """
     positive_integer("d", d, 2)
     require(d <= _LARGEST_DIMENSION, "d", f"be ≤ {_LARGEST_DIMENSION}", d)

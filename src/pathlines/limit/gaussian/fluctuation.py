@@ -43,7 +43,7 @@ class Response(NamedTuple):
 
 
 def response(A: Any, V: Any, nodes: Any, masses: Any, until: float, steps: int = 20, orders: int = 0) -> Response:
-    """R at time ``until`` by RK4; ``orders`` > 0 keeps that many terms of the masked series. Cost O(m³d²) a stage."""
+    """R at time ``until`` by RK4; ``orders`` > 0 keeps that many terms of the masked series. Cost O(m³d²) per stage."""
     score = square("A", A)
     value, x = square("V", V, len(score)), finite_array("nodes", nodes, ("m", len(score))).astype(float)
     w = finite_array("masses", masses, (len(x),)).astype(float)
@@ -100,7 +100,7 @@ def masked_draws(
 ) -> np.ndarray:
     """|x_i - x̄_i|² (runs, n) of causal softmax tokens from N(0, Σ) by RK4: sampled, for any θ.
 
-    Copies follow the mean field of the cloud itself, x̄' = VΣ_tAx̄ with Σ' = VΣAΣ + (·)ᵀ. Cost O(runs · n²) a stage.
+    Copies follow the mean field of the cloud itself, x̄' = VΣ_tAx̄ with Σ' = VΣAΣ + (·)ᵀ. Cost O(runs · n²) per stage.
     """
     score, sigma = square("A", A), covariance("cov", cov)
     value, h = square("V", V, len(score)), finite_number("until", until, 0.0, open_low=True) / steps

@@ -31,7 +31,7 @@ def response(
     """δ of n tokens (noises, layers, n) that start at the angles ``starts`` (noises, n), where μ₀ has equal masses at
     the angles ``nodes`` (m).
 
-    ``values`` and ``scores`` (noises, layers, 2, 2) are V and A of one head a layer; the logits are b⟨x_j, A x_i⟩.
+    ``values`` and ``scores`` (noises, layers, 2, 2) are V and A of one head per layer; the logits are b⟨x_j, A x_i⟩.
     O(noises · layers · (m + n)²).
     """
     v = finite_array("values", values, ("noises", "layers", 2, 2)).astype(float)

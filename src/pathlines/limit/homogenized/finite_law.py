@@ -33,8 +33,8 @@ class FiniteLawSDE:
 
     η = ``step``, H = ``heads``, β = ``beta``; ``corrector`` says how much of D is kept, ``update="tangent"`` drops the
     two terms that belong to the ambient layer N(x + ηB). Configurations are (n, d) or (n, d, leaves), unit tokens: the
-    leaves last, so that sums over tokens and components run along contiguous memory. Cost O(m n²d) a leaf for a field;
-    the Stratonovich drift takes m+2 of them. (Homogenized Transformers, arXiv:2604.01978.)
+    leaves last, so that sums over tokens and components run along contiguous memory. Cost O(m n²d) per leaf for a
+    field; the Stratonovich drift takes m+2 of them. (Homogenized Transformers, arXiv:2604.01978.)
     """
 
     values: np.ndarray

@@ -177,7 +177,7 @@ def layer_map_curve(
     """γ and r² after 0 … ``layers`` layers of attention power v; r0 is the root mean square of the embeddings ("pre").
 
     With pre-normalisation r² grows and 1-γ falls like 1/ℓ; with post-normalisation it falls like (1+v)^{-ℓ}. Some 40 µs
-    a layer once the table exists.
+    per layer once the table exists.
     """
     one_of("norm", norm, NORMS)
     a, radius = (finite_number(name, value, 0.0, open_low=True) for name, value in (("v", v), ("r0", r0)))

@@ -17,7 +17,7 @@ mean; χ is their ``preference``), and that of single overlaps, which adds ½F''
 Neglected: O(d⁻²), the noise of the scores (O(v/H), for sharp attention), and the next order in b of what the spread of
 rows and overlaps does: as large as the term 2b²χ Var_k ρ_k at b ≈ 1 to 2, so that leaving it out
 (``preference=False``) shows the size of what is not known. Derived, for the chain of Homogenized Transformers
-(arXiv:2604.01978) and for encoders built on it. Cost: some 1 ms a layer.
+(arXiv:2604.01978) and for encoders built on it. Cost: some 1 ms per layer.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def lowest_points(land: Landscape, atoms: np.ndarray, masses: np.ndarray, count:
 
 
 def _lowest_on_lines(land: Landscape, atoms: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """The lowest of the minima along the lines across neurons, at most one a line and 64 in all."""
+    """The lowest of the minima along the lines across neurons, at most one per line and 64 in all."""
     lines = neuron_lines(land.potential)
     f = land.first_variation(lines.reshape(-1, lines.shape[2]), atoms, masses).reshape(lines.shape[:2])
     lowest = np.argmin(f, axis=1)

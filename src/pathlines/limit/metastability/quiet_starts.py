@@ -36,7 +36,7 @@ def maxima_of_starts(
 ) -> np.ndarray:
     """(runs, times): maxima of U at increasing scaled times, from densities 1 + 2 Re Σ_k m_k e^{ikθ}, k = 1.. in a row.
 
-    O(runs · points · √β) a step.
+    O(runs · points · √β) per step.
     """
     beta, rows = finite_number("beta", beta, 0.0, open_low=True), np.atleast_2d(np.asarray(moments, complex))
     one_of("kind", kind, ("sa", "usa"))

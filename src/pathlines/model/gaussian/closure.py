@@ -137,7 +137,7 @@ class SoftmaxGaussian(GaussianClosure):
     You will see, for one head with A + Aᵀ > 0, Σ grow to infinity at a finite depth; with A + Aᵀ ≤ 0 and V = I, the
     cloud flatten onto the kernel of A + Aᵀ like 1/t; in between, rank-one limits, exponential growth, or either
     depending on the start (``pathlines gaussian`` says which). Good values: d = 2, entries of A and V of order one,
-    until 1..10. Cost O(H d²(d+r)) a drift.
+    until 1..10. Cost O(H d²(d+r)) per drift.
     """
 
     homogeneous: ClassVar[bool] = True

@@ -41,8 +41,8 @@ class MaskedLinearGaussian(Model):
     block, and must not decrease); ``shares`` are the masses θ_s, by default the tokens' own. You will see the first
     block follow unmasked linear attention, the later ones pulled along by all before them; any block may reach
     infinity in finite time. Good values: d = 2, two to ten blocks, entries of A and V of order one, until 1. Cost
-    O(b H d³) a drift. Tokens that observables see are 2d to a block; ``block_means`` and ``block_covariances`` are the
-    clouds.
+    O(b H d³) per drift. Tokens that observables see are 2d to a block; ``block_means`` and ``block_covariances`` are
+    the clouds.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (UNIFIED,)

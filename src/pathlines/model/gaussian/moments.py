@@ -145,7 +145,7 @@ SWITCH = 4.0
 
 
 def smoothed_sigmoid(level: Float[Array, " k"], root: Float[Array, " k"]) -> tuple[Array, Array]:
-    """(Φ_0, Φ_1) = (Eσ(m + √v Z), Eσ'(m + √v Z)) to about 1e-14 for every m and v; ``root`` = √v. Cost 322 a pair.
+    """(Φ_0, Φ_1) = (Eσ(m + √v Z), Eσ'(m + √v Z)) to about 1e-14 for every m and v; ``root`` = √v. Cost 322 per pair.
 
     Trapezoid sums over Z for √v ≤ 4; beyond, over u = m + √v Z where σ' lives: Φ_1 = ∫σ'(u)φ((u-m)/√v)du/√v, and by
     parts Φ_0 = ∫σ'(u)Φ((m-u)/√v)du.

@@ -35,7 +35,7 @@ class CircleMeasure(PathModel):
     counts folds in the certificate and the coordinate ``folds`` of the run.
 
     The state is the vector of masses. Good values: N = 128..512, v ≤ 0.02, until the density is as narrow as some
-    cells. Cost O(N²) a layer and head.
+    cells. Cost O(N²) per layer and head.
     """
 
     watched: ClassVar[tuple[str, str]] = (

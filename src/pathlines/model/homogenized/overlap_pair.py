@@ -140,7 +140,7 @@ MODELS.register(
     Description(
         RandomScorePair,
         "Two tokens, random values and random query-keys (SDE)",
-        "the same R with logits of scale b drawn afresh, averaged over M heads a step",
+        "the same R with logits of scale b drawn afresh, averaged over M heads per step",
         "Random query-keys remove the antipodal phase in every dimension d ≥ 4.",
         "start: an overlap; d = 8, logit_scale = 4, time_step = 0.05, layers = 1600",
         (HOMOGENIZED, STOCHASTIC_CLUSTERING),

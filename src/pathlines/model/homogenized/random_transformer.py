@@ -130,7 +130,7 @@ class RandomTransformer(Model):
         Sphere(array.shape[1]).check(array)
         if self.multiplicities is not None and self.multiplicities.shape != array.shape[:1]:
             shape = self.multiplicities.shape
-            raise ArgumentError(f"Argument `multiplicities` must have one entry a token ({len(array)}), not {shape}.")
+            raise ArgumentError(f"Argument `multiplicities` must have one entry per token ({len(array)}), not {shape}.")
 
     def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
         """The tokens, with missing columns zero."""

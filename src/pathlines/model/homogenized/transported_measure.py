@@ -27,7 +27,7 @@ class TransportedMeasure(LimitOfChain):
 
     Heads are drawn as full matrices from the key of the layer alone: runs with the same key and different nodes see the
     same noise, which is how propagation of chaos is measured (different n, same key). You will see, from quantile nodes
-    of a smooth density, means that agree to 1e-4 with n = 64 and to 1e-9 with n = 256. Cost O(H(nd² + n²d)) a layer.
+    of a smooth density, means that agree to 1e-4 with n = 64 and to 1e-9 with n = 256. Cost O(H(nd² + n²d)) per layer.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)

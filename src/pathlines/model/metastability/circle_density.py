@@ -45,7 +45,7 @@ class CircleDensity(Model):
     than "auto", stops there instead. As ``tokens`` it shows its quantile points.
 
     Starts: moments (``density_moments``, ``QuietMoments``), or tokens, read as the density with their first 24 moments.
-    Good values: β = 1..100, K = 64..512. Cost O(K log K) a drift.
+    Good values: β = 1..100, K = 64..512. Cost O(K log K) per drift.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (METASTABLE_EMERGENCE,)

@@ -49,7 +49,7 @@ class PerceptronLandscape(Model):
 
     You will see descent split what attention would gather: tokens settle in finitely many atoms where v is low.
     Ascent ends in one point at a local maximum of v. Good values: β = 1..25, two neurons on the circle, |ω| about 1,
-    until 50 (descent near ω = -1 is slow: rate 1 - |ω|). Cost: that of attention, plus O(n d) a neuron.
+    until 50 (descent near ω = -1 is slow: rate 1 - |ω|). Cost: that of attention, plus O(n d) per neuron.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (PERCEPTRON_LANDSCAPE,)

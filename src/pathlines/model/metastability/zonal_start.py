@@ -105,7 +105,7 @@ class QuietZonal(Module):
         self.n, self.d = positive_integer("n", n, self.noisy + 1), positive_integer("d", d, 2)
         number = finite_number("tokens", tokens, 1.0)
         least = 25 * float(harmonic_numbers(d, self.noisy).sum())
-        must = f"be at least {least:.3g}, 25 a harmonic (the density would be negative at the poles)"
+        must = f"be at least {least:.3g}, 25 per harmonic (the density would be negative at the poles)"
         require(number >= least, "tokens", must, number)
         self.tokens = jnp.asarray(number)
 

@@ -100,7 +100,7 @@ def empty_call() -> float:
 
 
 def exponential_rates() -> tuple[dict[str, float], dict[str, float]]:
-    """10⁹ exponentials a second on all cores, (in cache, in registers); without a compiler XLA's, in cache only."""
+    """10⁹ exponentials per second on all cores, (in cache, in registers); without a compiler XLA's, in cache only."""
     if native_library() is None:
         return {dtype: _exponentials_by_xla(dtype) for dtype in DTYPES}, {}
     with tempfile.TemporaryDirectory() as scratch:

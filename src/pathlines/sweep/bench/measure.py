@@ -26,7 +26,7 @@ PATIENCE = 5.0
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """One contender's seconds a call: median and quartiles over samples; ``error`` against an independent sum."""
+    """One contender's seconds per call: median and quartiles over samples; ``error`` against an independent sum."""
 
     method: str
     ours: bool

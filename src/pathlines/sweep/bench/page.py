@@ -62,7 +62,7 @@ def _machine(m: Machine) -> Iterator[str]:
     versions = ", ".join(f"{name} {number}" for name, number in m.versions.items())
     text = (
         f"Machine: {m.processor}, {m.cores} cores. Its peaks in the same process (float32 / float64): matrix products "
-        f"{pair(m.gemm)} GFLOP/s; 10⁹ exponentials a second, in cache {pair(m.exponentials)}{registers}; copy "
+        f"{pair(m.gemm)} GFLOP/s; 10⁹ exponentials per second, in cache {pair(m.exponentials)}{registers}; copy "
         f"{m.copy:.3g} GB/s; a call of a compiled function that hardly computes {m.empty_call:.0f} µs. "
         f"Versions: {versions}."
     )

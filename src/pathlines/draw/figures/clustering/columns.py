@@ -41,7 +41,7 @@ def _shadow(axes: Axes, w: np.ndarray, names: tuple[str, str]) -> None:
 
 
 def _distinct(points: np.ndarray, tolerance: float) -> np.ndarray:
-    """One row a cluster."""
+    """One row per cluster."""
     kept: list[np.ndarray] = []
     for point in points:
         if all(np.abs(point - other).max() > tolerance for other in kept):

@@ -98,7 +98,7 @@ def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, are
     full={"frames": 601},
 )  # fmt: skip
 def sphere_snapshots(s: Any) -> Figure:
-    """One row a setting, one column a time."""
+    """One row per setting, one column per time."""
     figure, grid = new_figure(len(s.rows), len(s.times), width=1.75, height=1.9)
     times = np.union1d(np.linspace(0, s.times[-1], s.frames), s.times)
     for panels, (d, beta) in zip(grid, s.rows):

@@ -25,7 +25,7 @@ from pathlines.limit.gaussian.orthogonal import rank_counts
     full={"draws": 400},
 )
 def rank_histograms(s: Any) -> Figure:
-    """One panel a dimension."""
+    """One panel per dimension."""
     figure, (panels,) = new_figure(1, len(s.dimensions), width=2.7, height=2.5, sharey=True)
     for axes, d in zip(panels, s.dimensions, strict=True):
         found = random_limits(d, s.draws, s.seed)

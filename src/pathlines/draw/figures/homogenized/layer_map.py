@@ -63,7 +63,7 @@ def _panel(overlap: Axes, gap: Axes, step: float, runs: int, s: Any) -> None:
     full={"runs": [1000, 4000], "steps": [0.1, 1.4]},
 )  # fmt: skip
 def layer_map(s: Any) -> Figure:
-    """One column a step."""
+    """One column per step."""
     figure, (above, below) = new_figure(2, len(s.steps), width=4.0, height=2.5, height_ratios=[1.3, 1])
     for top, bottom, step, runs in zip(above, below, s.steps, s.runs):
         _panel(top, bottom, step, runs, s)

@@ -86,7 +86,7 @@ def _draw(axes: Axes, run: Run, d: int, until: float) -> None:
     full={"cases": [[200, 512, 0.05, "auto"], [5000, 256, 0.001, "linear"]], "step": 0.2, "until": 13.0, "runs": 10},
 )  # fmt: skip
 def logistic(s: Any) -> Figure:
-    """One column a case: m, and m on the logit scale."""
+    """One column per case: m, and m on the logit scale."""
     figure, (above, below) = new_figure(2, len(s.cases), width=4.1, height=2.5)
     for top, bottom, (n, d, beta, sampler) in zip(above, below, s.cases):
         run = _runs(n, d, beta, sampler, s)

@@ -71,7 +71,7 @@ def _histogram(axes: Axes, angles: np.ndarray, expected: np.ndarray, bins: int) 
            "seed": 0},
 )  # fmt: skip
 def circle_tokens(s: Any) -> Figure:
-    """One row a β."""
+    """One row per β."""
     figure, rows = new_figure(len(s.cells), 2, width=4.1, height=2.5)
     tokens = Sphere(2).uniform(jax.random.key(s.seed), s.n)
     for (left, right), (beta, until, look) in zip(rows, s.cells):
@@ -99,7 +99,7 @@ def circle_tokens(s: Any) -> Figure:
            "steps": 100, "top": 30.0, "seed": 3},
 )  # fmt: skip
 def density_profile(s: Any) -> Figure:
-    """One panel a β, one line a time."""
+    """One panel per β, one line per time."""
     figure, (panels,) = new_figure(1, len(s.cells), width=4.1, height=2.9)
     law = QuietMoments(effective_tokens(s.noise, s.grid), s.modes)
     start = on_circle(circle_quantiles(law(jax.random.key(s.seed)), s.points))

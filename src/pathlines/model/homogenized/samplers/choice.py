@@ -21,7 +21,7 @@ class Sampler(msgspec.Struct, frozen=True):
     """A way to draw a layer of a ``RandomTransformer``.
 
     ``build(model, n)`` is the model that a chain runs; ``obstacle(model, n, ambient)`` says why it cannot serve (or
-    nothing); ``cost(model, n)`` predicts nanoseconds a layer. One that is not ``exact`` in law is never chosen unasked.
+    nothing); ``cost(model, n)`` predicts nanoseconds per layer. One that is not ``exact`` in law must be asked for.
     """
 
     build: Callable[[Any, int], Model]
@@ -48,6 +48,6 @@ def choose_sampler(model: Any, n: int, ambient: bool, sampler: str = "auto") -> 
     able = [(s.cost(model, n), name) for name, s in SAMPLERS.items() if s.exact and not s.obstacle(model, n, ambient)]
     cost, best = min(able)
     others = ", ".join(f"{name} {c / 1e6:.2g}" for c, name in sorted(able)[1:])
-    size = f"n = {n}, d = {model.d}, H = {model.heads}: predicted {cost / 1e6:.2g} ms a layer"
+    size = f"n = {n}, d = {model.d}, H = {model.heads}: predicted {cost / 1e6:.2g} ms per layer"
     reason = f"{SAMPLERS[best].note}; {size}" + (f" ({others})" if others else "")
     return SAMPLERS[best].build(model, n), best, reason
