@@ -95,20 +95,20 @@ def test_command(app, tmp_path):
     ids = tmp_path / "ids.txt"
     ids.write_text("1, 2, 3 4 1 5 6 7")
     page, picture = tmp_path / "advice.html", tmp_path / "advice.png"
-    options = ["--tokens", str(ids), "--target-cosine", "0.1", "--at-layer", "4"]
+    options = ["--ids", str(ids), "--target-cosine", "0.1", "--at-layer", "4"]
     result = CliRunner().invoke(app, [str(config), *options, "--report", str(page), "--figure", str(picture)])
     assert result.exit_code == 1
     assert "target ≤ 0.1 missed" in result.output and "smallest single change" in result.output
     assert "not understood in config.json: novelty" in result.output
     assert "<svg" in page.read_text() and picture.stat().st_size > 10_000
-    result = CliRunner().invoke(app, ["64", "4", "4", "32", "128", "0.05", "--context", "6", "--json"])
+    result = CliRunner().invoke(app, ["64", "4", "4", "32", "128", "0.05", "--n", "6", "--json"])
     document = msgspec.json.decode(result.stdout)
     assert result.exit_code == 0 and len(document["prediction"]["mean_cosine"]) == 5
-    changes = ["--set", "placement=post", "--set", "deviations.embedding=1"]
-    result = CliRunner().invoke(app, [str(config), *changes, "--context", "6", "--simulate", "--seeds", "2", "--json"])
+    changes = ["--placement", "post", "--deviations-embedding", "1"]
+    result = CliRunner().invoke(app, [str(config), *changes, "--n", "6", "--simulate", "--seeds", "2", "--json"])
     document = msgspec.json.decode(result.stdout)
     assert document["architecture"]["placement"] == "post"
-    assert document["simulated"]["model"] == "our own chain (fields were changed by --set)"
+    assert document["simulated"]["model"] == "our own chain (fields were changed)"
 
 
 def test_command_errors(app, tmp_path):
@@ -120,9 +120,9 @@ def test_command_errors(app, tmp_path):
     for options, message in {
         ("--at-layer", "3"): "needs --target-cosine",
         ("--target-cosine", "0.5", "--at-layer", "0"): "`at_layer` must be an integer ≥ 1",
-        ("--tokens", str(config)): "whole numbers",
-        ("--tokens", str(tmp_path / "none")): "There is no file",
-        ("--set", "deviations.embeding=1"): "no setting `embeding`",
+        ("--ids", str(config)): "whole numbers",
+        ("--ids", str(tmp_path / "none")): "There is no file",
+        ("--deviations-embeding", "1"): "o such option",
     }.items():
         result = CliRunner().invoke(app, [str(config), *options])
         assert message in str(result.exception)

@@ -27,7 +27,7 @@ def pathlines(monkeypatch, *words):
 
 def test_writes_numbers_figure_and_page(alone, monkeypatch, capsys, tmp_path):
     numbers, figure, page = tmp_path / "b.json", tmp_path / "pictures" / "b.png", tmp_path / "b.md"
-    words = ["--only", "drift/n=32,d=3/float64", "--quick", "--json", numbers, "--figure", figure, "--page", page]
+    words = ["--only", "drift/n=32,d=3/float64", "--quick", "--out", numbers, "--figure", figure, "--page", page]
     assert pathlines(monkeypatch, "bench", *words) == 0
     shown = capsys.readouterr()
     assert "left out: PyTorch, KeOps, FINUFFT, torchdiffeq, diffrax" in shown.err
@@ -45,7 +45,7 @@ def test_writes_numbers_figure_and_page(alone, monkeypatch, capsys, tmp_path):
     ("words", "says"),
     [
         (["--only", "drfit"], "No bench case matches `drfit`"),
-        (["--json", "/proc/nowhere/b.json"], "cannot be written"),
+        (["--out", "/proc/nowhere/b.json"], "cannot be written"),
         (["--page", "/proc/nowhere/b.md"], "cannot be written"),
         (["--figure", "b.txt"], "must end in .pdf, .svg or .png"),
     ],

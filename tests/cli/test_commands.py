@@ -37,8 +37,8 @@ def test_help_does_not_import_jax():
         (["verify", "clustering/CL-43", "--set", "betta=3"], "no setting `betta`"),
         (["verify", "clustering/CL-43", "--set", "beta=cold"], "must be a number ≥ 0"),
         (["run", "saa"], "Did you mean `sa`"),
-        (["run", "sa", "--set", "beta=-1"], "Argument `beta` must be a finite number ≥ 0, but is -1"),
-        (["run", "sa", "--set", "beta=NaN"], "Argument `beta` must be a finite number"),
+        (["run", "sa", "--beta", "-1"], "Setting `beta` of model `sa` must be a number ≥ 0, but is -1"),
+        (["run", "sa", "--beta", "NaN"], "must be a number ≥ 0, but is nan"),
         (["run", "sa", "--n", "0"], "Argument `n` must be an integer ≥ 1, but is 0"),
         (["run", "sa", "--d", "0"], "Argument `dim` must be an integer ≥ 1, but is 0"),
         (["run", "sa", "--record", "enrgy"], "Did you mean `energy`"),
@@ -111,9 +111,9 @@ def test_verify_reuses_what_is_stored():
 
 
 def test_run_is_stored_and_can_be_opened_again(tmp_path):
-    words = ["run", "sa", "--n", "8", "--d", "3", "--until", "2", "--set", "beta=2"]
+    words = ["run", "sa", "--n", "8", "--d", "3", "--until", "2", "--beta", "2"]
     out, picture = tmp_path / "run.nc", tmp_path / "run.png"
-    first = json.loads(pathlines(*words, "--json", "--out", out, "--plot", picture, check=0).stdout)
+    first = json.loads(pathlines(*words, "--json", "--out", out, "--figure", picture, check=0).stdout)
     second = json.loads(pathlines(*words, "--json", check=0).stdout)
     assert not first["stored"]
     assert second["stored"]
@@ -124,7 +124,7 @@ def test_run_is_stored_and_can_be_opened_again(tmp_path):
 
 
 def test_killed_run_resumes_to_the_same_bits(tmp_path):
-    words = ["run", "sa", "--n", "300", "--d", "3", "--until", "12", "--set", "beta=9", "--rtol", "1e-11", "--json"]
+    words = ["run", "sa", "--n", "300", "--d", "3", "--until", "12", "--beta", "9", "--rtol", "1e-11", "--json"]
     whole = json.loads(pathlines(*words, check=0).stdout)
     pathlines_store = tmp_path / "other"
     env = {**os.environ, "PATHLINES_STORE": str(pathlines_store), "PATHLINES_CHECKPOINT_SECONDS": "0"}

@@ -39,11 +39,11 @@ gc.collect()
 time.sleep(60)
 """
 LONG = {
-    "run": "run sa --n 400 --d 3 --until 100000 --rtol 1e-12 --set beta=9",
+    "run": "run sa --n 400 --d 3 --until 100000 --rtol 1e-12 --beta 9",
     "verify": "verify clustering --fresh",
-    "figure": "figure clustering/* --out {folder}",
+    "figure": "figure clustering/* --figure {folder}",
     "advise": "advise 768 12 12 1024 3072 0.02 --simulate --seeds 1000",
-    "animate": "animate metastability/life-of-clusters --full --out {folder}/film.gif",
+    "animate": "animate metastability/life-of-clusters --full --animate {folder}/film.gif",
     "bench": "bench",
     "collapse": "collapse --n 256 --confirm 256",
     "gaussian": "gaussian line --kind sinkhorn --rtol 1e-12",
@@ -51,7 +51,7 @@ LONG = {
     "modes": "modes --n 100000 --beta 1000 --runs 20000",
     "patterns": "patterns --beta 200000",
     "probe": "probe rxnmapper --iterate 3000 --seeds 64",
-    "staircase": "staircase --random 150 --d 40 --beta 400 --kind sa",
+    "staircase": "staircase --n 150 --d 40 --beta 400 --kind sa",
     "tradeoff": "tradeoff --n 3000 --logit-scale 3 --qk-dim 7",
 }
 """Commands that work for a while; the other verbs are over before a key is pressed."""

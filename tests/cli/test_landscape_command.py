@@ -41,10 +41,10 @@ def test_text_names_the_criterion():
 def test_file_on_the_sphere_and_figure(tmp_path):
     file = tmp_path / "neurons.toml"
     file.write_text('directions = [[0, 0, 1]]\nstrengths = [-1.5]\nbiases = [0.0]\nactivation = "relu"\n')
-    found = json.loads(said("--file", file, "--json"))
+    found = json.loads(said("--neurons", file, "--json"))
     assert found["angles"] is None and found["masses"] == pytest.approx([1.0])
     with pytest.raises(ArgumentError, match="draws the circle"):
-        said("--file", file, "--figure", tmp_path / "x.png")
+        said("--neurons", file, "--figure", tmp_path / "x.png")
     said("--figure", tmp_path / "x.png", "--json")
     assert (tmp_path / "x.png").stat().st_size > 10_000
 
@@ -56,7 +56,7 @@ def test_file_on_the_sphere_and_figure(tmp_path):
         (["--neurons", "a:b"], "with numbers"),
         (["--neurons", ""], "at least one"),
         (["--beta", "0"], "`beta` must be a finite number > 0"),
-        (["--file", "nowhere.toml"], "cannot be read as TOML"),
+        (["--neurons", "nowhere.toml"], "cannot be read as TOML"),
         (["--activation", "swish"], "no activation `swish`"),
     ],
 )
@@ -69,4 +69,4 @@ def test_file_with_other_keys_is_refused(tmp_path):
     file = tmp_path / "neurons.toml"
     file.write_text("weights = [1.0]\n")
     with pytest.raises(ArgumentError, match="must hold strengths"):
-        said("--file", file)
+        said("--neurons", file)

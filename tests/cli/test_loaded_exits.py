@@ -29,7 +29,7 @@ def test_a_claim_that_exits_has_failed(pathlines, monkeypatch):
 def test_a_figure_that_exits_is_bad_input(pathlines, monkeypatch, tmp_path):
     monkeypatch.setattr(FIGURES, "_entries", {"test/exits": Picture("test/exits", PERSPECTIVE, "", {}, {}, leave)})
     monkeypatch.setattr(FIGURES, "_filled", True)
-    code, _, said = pathlines("figure", "test/exits", "--out", tmp_path / "a.pdf")
+    code, _, said = pathlines("figure", "test/exits", "--figure", tmp_path / "a.pdf")
     assert (code, said.count("\n")) == (2, 1)
 
 
@@ -37,6 +37,6 @@ def test_brackets_in_the_name_of_a_figure_are_no_markup(pathlines, monkeypatch, 
     picture = Picture("test/[/x]", PERSPECTIVE, "", {}, {}, lambda s: new_figure()[0])
     monkeypatch.setattr(FIGURES, "_entries", {"test/[/x]": picture})
     monkeypatch.setattr(FIGURES, "_filled", True)
-    code, shown, said = pathlines("figure", "test", "--out", tmp_path / "a.pdf")
+    code, shown, said = pathlines("figure", "test", "--figure", tmp_path / "a.pdf")
     assert code == 0, said
     assert shown.startswith("test/[/x]: ")

@@ -40,7 +40,7 @@ def test_probabilities_on_higher_spheres():
     assert sum(few) == pytest.approx(1, abs=1e-8)
     k = forecast(9.0, 3, 1e4).dominant_degree - 1
     assert few[k] < many[k] and np.argmax(many) == k
-    assert "too few tokens" in run("--d", "8", "--tokens", "2000").stdout
+    assert "too few tokens" in run("--d", "8", "--n", "2000").stdout
     assert "P(k first)" in run("--d", "3").stdout
 
 
@@ -63,8 +63,8 @@ def run(*words):
 
 
 @pytest.mark.parametrize(("words", "says"), [
-    (["--beta", "0"], "Argument `beta`"), (["--d", "1"], "Argument `d`"), (["--tokens", "20"], "Argument `tokens`"),
-    (["--tokens", "150"], "at least"),
+    (["--beta", "0"], "Argument `beta`"), (["--d", "1"], "Argument `d`"), (["--n", "20"], "Argument `tokens`"),
+    (["--n", "150"], "at least"),
 ])  # fmt: skip
 def test_bad_input(words, says):
     result = run(*words)
@@ -79,4 +79,4 @@ def test_output():
     assert "> 1e304" in steep
     assert "< 1e-304 (USA, printed)" in steep
     assert "nan" not in run("--beta", "5000", "--d", "10000").stdout
-    assert json.loads(run("--json", "--beta", "81", "--tokens", "1e12").stdout)["dominant_degree"] == 13
+    assert json.loads(run("--json", "--beta", "81", "--n", "1e12").stdout)["dominant_degree"] == 13

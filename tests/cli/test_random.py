@@ -48,7 +48,7 @@ def test_runs_and_layers():
     [
         ({"form": "gram"}, ArgumentError, "it needs n ≤ d/2"),
         ({"parameters": {"depth": 3}}, UnknownNameError, "no setting `depth`"),
-        ({"parameters": {"qk_dim": "inf"}}, ArgumentError, "`logit_scale` must be given"),
+        ({"parameters": {"qk_dim": float("inf")}}, ArgumentError, "`logit_scale` must be given"),
     ],
 )
 def test_refusals(changes, error, message):

@@ -35,7 +35,7 @@ def test_json_and_figure(run, tmp_path):
 
 
 def test_random_clusters_in_three_dimensions(run):
-    words = ("--random", 4, "--d", 3, "--seed", 7, "--beta", 50, "--delta", "kernel", "--json")
+    words = ("--n", 4, "--d", 3, "--seed", 7, "--beta", 50, "--merge", "kernel", "--json")
     first, again = run(*words), run(*words)
     assert first.stdout == again.stdout
     assert len(json.loads(first.stdout)["mergers"]) == 3
@@ -51,8 +51,8 @@ def test_random_clusters_in_three_dimensions(run):
         (["--angles", "0,1", "--kind", "soft"], "'usa' or 'sa'"),
         (["--angles", "0,one"], "numbers separated by commas"),
         ([], "either --angles"),
-        (["--angles", "0,1", "--random", "3"], "either --angles"),
-        (["--random", "0"], "`random` must be an integer ≥ 1"),
+        (["--angles", "0,1", "--n", "3"], "either --angles"),
+        (["--n", "0"], "`n` must be an integer ≥ 1"),
         (["--angles", "0,1", "--figure", "steps.jpg"], "must end in .pdf"),
     ],
 )

@@ -74,7 +74,7 @@ def test_gif_from_the_command_line(dot, tmp_path):
     app = typer.Typer()
     animate.register(app)
     target = tmp_path / "x.gif"
-    result = CliRunner().invoke(app, [dot, "--out", str(target), "--dpi", "40", "--set", "frames=4"])
+    result = CliRunner().invoke(app, [dot, "--animate", str(target), "--dpi", "40", "--frames", "4"])
     assert result.exit_code == 0, result.output
     assert "(4 frames)" in result.output
     with Image.open(target) as film:

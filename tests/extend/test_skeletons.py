@@ -19,7 +19,7 @@ def test_observable_and_model_from_files_of_their_own(tmp_path):
     for name in ("observable", "model"):
         shutil.copy(SKELETONS / f"{name}.py", tmp_path / f"my_{name}.py")
     loads = ("--load", tmp_path / "my_observable.py", "--load", tmp_path / "my_model.py")
-    words = ("run", "mean-pull", "--set", "gain=2", "--n", "6", "--until", "1", "--record", "closest_pair", "--json")
+    words = ("run", "mean-pull", "--gain", "2", "--n", "6", "--until", "1", "--record", "closest_pair", "--json")
     final = json.loads(run(*loads, *words))["final"]
     assert final["closest_pair"] > 0
 

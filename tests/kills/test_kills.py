@@ -147,8 +147,8 @@ def test_run(place):
         "3",
         "--until",
         "12",
-        "--set",
-        "beta=9",
+        "--beta",
+        "9",
         "--rtol",
         "1e-11",
         "--json",
@@ -202,7 +202,7 @@ def whole_picture(path):
 
 def test_figure(place):
     """The last figure was there before: it stays until it is drawn anew."""
-    words = ("--load", TINY, "figure", "tiny", "--out")
+    words = ("--load", TINY, "figure", "tiny", "--figure")
     folder = place()
     whole = seconds(lambda: Attempt(folder, program, *words, folder / "pictures", PATHLINES_STORE=str(place())))
     old = folder / "pictures" / "tiny-7.pdf"
@@ -270,7 +270,7 @@ def in_folder(folder, words):
 
 def test_animate(place):
     def attempt(folder):
-        words = ("--load", TINY, "animate", "tiny/film", "--out", folder / "film.gif", "--dpi", 50)
+        words = ("--load", TINY, "animate", "tiny/film", "--animate", folder / "film.gif", "--dpi", 50)
         return Attempt(folder, program, *words, PATHLINES_STORE=str(folder))
 
     def frames(path):

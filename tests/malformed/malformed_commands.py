@@ -15,12 +15,12 @@ from pathlines.cli.program import app
 GOOD = {
     "run": "run sa --n 4 --until 0.1",
     "verify": "verify clustering/CL-43",
-    "figure": "figure clustering/precision --out {folder}/p.pdf",
+    "figure": "figure clustering/precision --figure {folder}/p.pdf",
     "list": "list papers",
     "show": "show sa",
     "cite": "cite sa",
-    "advise": "advise 64 2 2 32 128 0.02 --context 4",
-    "animate": "animate metastability/life-of-clusters --out {folder}/film.gif",
+    "advise": "advise 64 2 2 32 128 0.02 --n 4",
+    "animate": "animate metastability/life-of-clusters --animate {folder}/film.gif",
     "bench": "bench --quick",
     "collapse": "collapse --n 4 --d 8 --scheme post",
     "gaussian": "gaussian blow-up",
@@ -34,35 +34,36 @@ GOOD = {
 }
 MEANT = {
     ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("run", "--record"): {""}, ("bench", "--only"): {""},
-    ("figure", "--out"): {"{folder}"}, ("animate", "--out"): {"{folder}"}, ("advise", "--target-cosine"): {"-1"},
+    ("figure", "--figure"): {"{folder}"}, ("run", "--animate"): {"{folder}"},
+    ("animate", "--animate"): {"{folder}"}, ("advise", "--target-cosine"): {"-1"},
 }  # fmt: skip
 """Spoilt words that are fine after all: for these options they have a meaning."""
 FOREIGN = {"--load", "--help", "--debug", "--version"}
-WRITTEN = {"--out", "--plot", "--figure", "--report", "--json", "--page", "--table"}
-DRAWN = {"--plot", "--figure"}
-READ = {"--tokens", "--samples", "--file", "--text", "--ids"}
+WRITTEN = {"--out", "--figure", "--animate", "--report", "--page", "--table"}
+DRAWN = {"--figure"}
+READ = {"--tokens", "--samples", "--text", "--ids"}
 HUGE = [
     "run sa --n 100000000",
     "run sa --d 1000000000",
     "run sa --n 4 --layers 1000000000000",
     "run sa --n 4 --until 0.1 --runs 1000000000000",
     "run random-transformer --n 4 --layers 1000000000000",
-    "collapse --n 100000000 --confirm 8",
-    "collapse --d 1000000000 --confirm 8",
-    "collapse --confirm 1000000000",
+    "collapse --n 100000000 --runs 8",
+    "collapse --d 1000000000 --runs 8",
+    "collapse --runs 1000000000",
     "collapse --delta 1e-9 --step 1e-12 --max-layers 1000000000000",
     "patterns --beta 1e12",
     "patterns --beta 1e200",
     "modes --n 1000000000000",
     "modes --runs 1000000000000",
-    "staircase --random 1000000",
-    "staircase --random 100 --d 1000000000",
+    "staircase --n 1000000",
+    "staircase --n 100 --d 1000000000",
     "landscape --beta 1e12",
-    "regime --layers 1000000 --plot {folder}/r.pdf --d 1000000000000",
+    "regime --layers 1000000 --figure {folder}/r.pdf --d 1000000000000",
     "advise 1000000000 12 12 1024 3072 0.02",
     "advise 768 12 1000000000 1024 3072 0.02",
-    "advise 768 12 12 1024 3072 0.02 --set layers=1000000000",
-    "advise 768 12 12 1024 3072 0.02 --context 1000000000",
+    "advise 768 12 12 1024 3072 0.02 --layers 1000000000",
+    "advise 768 12 12 1024 3072 0.02 --n 1000000000",
     "advise 768 12 12 1024 3072 0.02 --simulate --seeds 1000000000",
     "tradeoff --n 1000000000000000000",
     "gaussian blow-up --until 1e300",
@@ -127,7 +128,7 @@ def hostile_problems():
         "strengths = [1]\nangles = [0]\nbiases = ['x']", "strengths = [1]\nangles = [0]\nactivation = 3",
         "strengths = [[1], [2, 3]]\nangles = [0]", "strengths = [1]\nangles = [0]\nother = 1", "= 3", "\x00",
     ]  # fmt: skip
-    yield from (("landscape --file {file}", "toml", text) for text in neurons)
+    yield from (("landscape --neurons {file}", "toml", text) for text in neurons)
     gpt2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 32, "vocab_size": 100}
     llama = {
         "model_type": "llama", "hidden_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2,
@@ -137,19 +138,19 @@ def hostile_problems():
     for base in (gpt2, llama):
         for field in list(base)[1:4]:
             for value in bad:
-                yield "advise {file} --context 4", "json", json.dumps({**base, field: value})
+                yield "advise {file} --n 4", "json", json.dumps({**base, field: value})
     scaling = [
         {"rope_type": "yarn", "factor": -1}, {"rope_type": "yarn", "factor": "two"}, {"rope_type": "yarn", "factor": 0},
         {"rope_type": "yarn", "factor": math.nan}, 5, [1], "yarn",
         {"rope_type": 5}, {"rope_type": "linear", "factor": None}, {"type": "yarn", "factor": [2]},
     ]  # fmt: skip
-    yield from (("advise {file} --context 4", "json", json.dumps({**llama, "rope_scaling": s})) for s in scaling)
+    yield from (("advise {file} --n 4", "json", json.dumps({**llama, "rope_scaling": s})) for s in scaling)
     others = ["", "[]", "5", "null", "{", '{"model_type": "no-such"}', '{"model_type": 5}', "{}", '{"a": 1}', "\x00"]
-    yield from (("advise {file} --context 4", "json", text) for text in others)
+    yield from (("advise {file} --n 4", "json", text) for text in others)
     tables = ["", "width = 'x'", "width = 64", "width = -1\nheads = 1\nlayers = 1", "= 1", "width = [1]\nheads = 1"]
-    yield from (("advise {file} --context 4", "toml", text) for text in tables)
+    yield from (("advise {file} --n 4", "toml", text) for text in tables)
     tokens = ["", "a b", "1.5", "-1 2", "1 2 999999999999999999999", "nan", "1,,x", "5"]
-    yield from (("advise 64 2 2 32 128 0.02 --tokens {file}", "txt", text) for text in tokens)
+    yield from (("advise 64 2 2 32 128 0.02 --ids {file}", "txt", text) for text in tokens)
     yield from (("modes --samples {file} --beta 2", "npy", text) for text in ("", "x", "\x93NUMPY"))
     yield from (
         (f"{verb} {{file}}", "nc", text) for verb in ("show", "cite") for text in ("", "x", "\x89HDF\r\n\x1a\n")
@@ -183,6 +184,10 @@ MANY = {"verify", "figure", "cite", "advise"}
 """Verbs that take any number of names."""
 
 
+PARAMETERS = [("--beta", word) for word in ("NaN", "-Infinity", "no-such-word", "{}", "[1, 2]")] + [("--no-such", "1")]
+"""Options of a model, spoilt."""
+
+
 def setting_lines():
     """Settings of models, claims and figures that are not what they should be."""
     from pathlines.model import MODELS
@@ -191,28 +196,18 @@ def setting_lines():
     for model in ("sa", "usa", "pre-ln", "rescaled", "random-transformer", "gaussian-softmax", "sinkhorn", "mix-ln"):
         if model not in list(MODELS):
             continue
-        for pair in ("beta=NaN", "beta=-Infinity", "beta=no-such-word", "beta={}", "beta=[1, 2]", "no-such=1"):
-            yield ["run", model, "--n", "4", "--until", "0.1", "--set", pair]
-    for line in ("verify clustering/CL-43", "figure clustering/precision", "animate metastability/life-of-clusters"):
-        for value in values:
-            yield [*line.split(), "--set", f"n={value}"]
-            yield [*line.split(), "--set", f"no-such-name={value}"]
+        for option, word in PARAMETERS:
+            yield ["run", model, "--n", "4", "--until", "0.1", option, word]
     for value in values:
-        yield ["advise", "64", "2", "2", "32", "128", "0.02", "--context", "4", "--set", f"width={value}"]
-        yield ["advise", "64", "2", "2", "32", "128", "0.02", "--context", "4", "--set", f"placement={value}"]
-        yield [
-            "advise",
-            "64",
-            "2",
-            "2",
-            "32",
-            "128",
-            "0.02",
-            "--context",
-            "4",
-            "--set",
-            f"deviations.embedding={value}",
-        ]
+        yield ["verify", "clustering/CL-43", "--set", f"n={value}"]
+        yield ["verify", "clustering/CL-43", "--set", f"no-such-name={value}"]
+    for line in ("figure clustering/precision", "animate metastability/life-of-clusters"):
+        for value in values:
+            yield [*line.split(), "--n", value]
+            yield [*line.split(), "--no-such-name", value]
+    for value in values:
+        for option in ("--width", "--placement", "--deviations-embedding"):
+            yield ["advise", "64", "2", "2", "32", "128", "0.02", "--n", "4", option, value]
     for words in ("", "64", "64 2", "a b c d e f", "64 2 2 32 128 nan", "64 3 2 32 128 0.02", "-64 2 2 32 128 0.02"):
         yield ["advise", *words.split()]
 

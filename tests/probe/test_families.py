@@ -112,7 +112,7 @@ def test_advice_is_put_to_the_test_by_the_library(tmp_path):
     register(app)
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**fields_of("bert"), "vocab_size": 10**6, "pad_token_id": 0}))
-    result = CliRunner().invoke(app, [str(config), "--context", "12", "--simulate", "--seeds", "12", "--json"])
+    result = CliRunner().invoke(app, [str(config), "--n", "12", "--simulate", "--seeds", "12", "--json"])
     found = json.loads(result.stdout)["simulated"]
     assert found["model"].startswith("modules of transformers") and len(found["mean"]) == 4
     assert found["largest_error"] < 0.03 + 4 * max(found["spread"]) / np.sqrt(12)

@@ -14,12 +14,12 @@ with A(x) = W_O concat_h softmax(λ q_h k_hᵀ + bias) v_h and M(x) = W_2 φ(W_1
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
-from pathlines.foundation.setting import changed_setting
+from pathlines.foundation.setting import changed_setting, means
 
 PLACEMENTS = ("pre", "post", "sandwich", "parallel")
 NORMS = ("layer", "rms")
@@ -35,18 +35,17 @@ LARGEST = 1e6
 class Deviations(msgspec.Struct, frozen=True, kw_only=True):
     """Standard deviations of the entries of each matrix at initialisation; zero for what does not exist."""
 
-    embedding: float
-    query: float
-    key: float
-    value: float
-    output: float
-    mlp_in: float = 0.0
-    mlp_gate: float = 0.0
-    mlp_out: float = 0.0
-    position: float = 0.0
-    type: float = 0.0
-    projection: float = 0.0
-    """From ``embedding_width`` to ``width`` (factorised embeddings)."""
+    embedding: Annotated[float, means("standard deviation of the embedding")]
+    query: Annotated[float, means("standard deviation of the query matrix")]
+    key: Annotated[float, means("standard deviation of the key matrix")]
+    value: Annotated[float, means("standard deviation of the value matrix")]
+    output: Annotated[float, means("standard deviation of the output matrix")]
+    mlp_in: Annotated[float, means("standard deviation of the perceptron's inner matrix")] = 0.0
+    mlp_gate: Annotated[float, means("standard deviation of the perceptron's gate")] = 0.0
+    mlp_out: Annotated[float, means("standard deviation of the perceptron's outer matrix")] = 0.0
+    position: Annotated[float, means("standard deviation of the learned positions")] = 0.0
+    type: Annotated[float, means("standard deviation of the token types")] = 0.0
+    projection: Annotated[float, means("standard deviation of the projection of factorised embeddings")] = 0.0
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -70,41 +69,41 @@ class Architecture(msgspec.Struct, frozen=True, kw_only=True):
     ``logit_cap`` c > 0 replaces logits z by c tanh(z/c); ``qk_norm`` gives queries and keys of each head unit RMS.
     """
 
-    width: int
-    heads: int
-    layers: int
+    width: Annotated[int, means("width of the residual stream", "d")]
+    heads: Annotated[int, means("heads per layer", "H")]
+    layers: Annotated[int, means("layers", "L")]
     deviations: Deviations
     family: str = "custom"
-    kv_heads: int = 0
-    head_dim: int = 0
-    context: int = 1024
-    vocabulary: int = 0
-    mlp_width: int = 0
-    activation: str = "gelu"
-    gated: bool = False
-    norm: str = "layer"
-    placement: str = "pre"
-    norm_gain: float = 1.0
-    norm_epsilon: float = 0.0
-    embedding_norm: bool = False
-    embedding_scale: float = 1.0
-    embedding_width: int = 0
-    patch_inputs: int = 0
-    class_token: bool = False
-    types: int = 0
-    tied: bool = False
-    shared: bool = False
-    skip: float = 1.0
-    attention_residual: float = 1.0
-    mlp_residual: float = 1.0
-    logit_multiplier: float = 0.0
-    logit_cap: float = 0.0
-    qk_norm: bool = False
-    mask: str = "causal"
-    window: int = 0
-    positions: str = "learned"
-    rope_fraction: float = 1.0
-    rope_base: float = 10_000.0
+    kv_heads: Annotated[int, means("heads of keys and values (grouped queries); 0: as many as heads")] = 0
+    head_dim: Annotated[int, means("width of a head; 0: width over heads", "p")] = 0
+    context: Annotated[int, means("longest input")] = 1024
+    vocabulary: Annotated[int, means("tokens of the vocabulary")] = 0
+    mlp_width: Annotated[int, means("neurons of the perceptron; 0: none")] = 0
+    activation: Annotated[str, means("activation of the perceptron", "φ")] = "gelu"
+    gated: Annotated[bool, means("a gated perceptron")] = False
+    norm: Annotated[str, means("normalisation: layer or rms")] = "layer"
+    placement: Annotated[str, means("where it stands: pre, post, sandwich or parallel")] = "pre"
+    norm_gain: Annotated[float, means("gain of the normalisations")] = 1.0
+    norm_epsilon: Annotated[float, means("ε added to the mean square")] = 0.0
+    embedding_norm: Annotated[bool, means("embeddings are normalised")] = False
+    embedding_scale: Annotated[float, means("factor of the embeddings")] = 1.0
+    embedding_width: Annotated[int, means("width of factorised embeddings; 0: none")] = 0
+    patch_inputs: Annotated[int, means("inputs of a patch (ViT); 0: tokens are looked up")] = 0
+    class_token: Annotated[bool, means("a learned token comes first (ViT)")] = False
+    types: Annotated[int, means("token types; 0: none")] = 0
+    tied: Annotated[bool, means("output and input embeddings are one")] = False
+    shared: Annotated[bool, means("one set of weights serves every layer")] = False
+    skip: Annotated[float, means("factor of the residual stream", "α")] = 1.0
+    attention_residual: Annotated[float, means("factor of the attention block", "s")] = 1.0
+    mlp_residual: Annotated[float, means("factor of the perceptron block", "s_m")] = 1.0
+    logit_multiplier: Annotated[float, means("factor of the logits; 0: head_dim^-½", "λ")] = 0.0
+    logit_cap: Annotated[float, means("logits z become c tanh(z/c); 0: no cap", "c")] = 0.0
+    qk_norm: Annotated[bool, means("queries and keys have unit root mean square")] = False
+    mask: Annotated[str, means("who is heard: causal or full")] = "causal"
+    window: Annotated[int, means("tokens back that a causal token sees; 0: all")] = 0
+    positions: Annotated[str, means("positions: learned, rope, alibi or none")] = "learned"
+    rope_fraction: Annotated[float, means("share of a head that is rotated")] = 1.0
+    rope_base: Annotated[float, means("base of the rotation frequencies")] = 10_000.0
 
     def __post_init__(self) -> None:
         for name in ("width", "heads", "layers", "context"):

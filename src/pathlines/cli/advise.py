@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Force, check_outputs, console, parse_changes, ready
+from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outputs, console, ready
+from pathlines.cli.generated import Choice, as_choice, with_choices
 
 if TYPE_CHECKING:
     from pathlines.advise import Advice, Simulated
@@ -21,7 +22,16 @@ LAYER_WORK = 1e9
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="advise")(advise)
+    with_choices(app, "advise", advise, changes, "Fields of the architecture, in place of the configuration's")
+
+
+def changes(command: Any, words: list[str]) -> list[Choice]:
+    """The fields of the record, those of its standard deviations as --deviations-NAME."""
+    from pathlines.architecture.record import Architecture, Deviations
+    from pathlines.foundation.setting import fields
+
+    own = [as_choice(f, None) for f in fields(Architecture) if f.name not in ("deviations", "family")]
+    return own + [as_choice(f, None, prefix="deviations.") for f in fields(Deviations)]
 
 
 def advise(
@@ -29,26 +39,24 @@ def advise(
         list[str],
         typer.Argument(metavar="CONFIG | SIX NUMBERS", help="config.json, .toml, a folder, or d heads L n mlp std."),
     ],
-    tokens: Annotated[
-        Path | None, typer.Option("--tokens", metavar="FILE", help="Token ids, separated by spaces or commas.")
+    ids: Annotated[
+        Path | None, typer.Option("--ids", metavar="FILE", help="Token ids, separated by spaces or commas.")
     ] = None,
-    context: Annotated[
-        int | None, typer.Option("--context", help="That many different tokens instead (default 64).")
+    n: Annotated[
+        int | None, typer.Option("--n", help="Tokens n, all different, instead of --ids (default 64).")
     ] = None,
     target_cosine: Annotated[
         float | None, typer.Option("--target-cosine", help="The mean cosine may be at most this …")
     ] = None,
     at_layer: Annotated[int | None, typer.Option("--at-layer", help="… after this layer (default: the last).")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a field: placement=post, deviations.embedding=1."),
-    ] = None,
     simulate: Annotated[bool, typer.Option("--simulate", help="Build the random model and compare.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", help="Random models to average over with --simulate.")] = 8,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
-    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw as pdf, svg or png.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    seed: Seed = 0,
+    report: Report = None,
+    figure: Figure = None,
+    as_json: AsJson = False,
     force: Force = False,
+    **chosen: Any,
 ) -> None:
     """Predict token similarity against depth from a configuration, without weights, and say what would change it.
 
@@ -66,7 +74,7 @@ def advise(
 
     `pathlines advise config.json --target-cosine 0.5 --at-layer 24` — may not be more alike than that.
 
-    `pathlines advise config.json --set placement=post --set deviations.embedding=1` — another architecture.
+    `pathlines advise config.json --placement post --deviations-embedding 1` — another architecture.
 
     `pathlines advise config.json --simulate --seeds 16 --report advice.html` — put it to the test: the library's own
     modules where torch and transformers are installed, else our chain of random layers.
@@ -79,15 +87,15 @@ def advise(
     check_outputs(report, figures=(figure,))
     if at_layer is not None and target_cosine is None:
         raise ArgumentError("Option --at-layer needs --target-cosine.")
-    reading = _changed(_reading(source), set_)
+    reading = _changed(_reading(source), chosen)
     architecture = reading.architecture
-    ids = _tokens(architecture, tokens, context)
+    given = _tokens(architecture, ids, n)
     positive_integer("seeds", seeds)
-    _check_size(architecture, ids, seeds if simulate else 0, force)
+    _check_size(architecture, given, seeds if simulate else 0, force)
     layer = architecture.layers if at_layer is None else at_layer
     target = None if target_cosine is None else Target(target_cosine, layer)
-    advice = advised(architecture, ids, target)
-    measured = _simulated(reading, ids, advice, seeds, changed=bool(set_)) if simulate else None
+    advice = advised(architecture, given, target)
+    measured = _simulated(reading, given, advice, seeds, seed, changed=bool(chosen)) if simulate else None
     if as_json:
         _print_json(reading, advice, measured)
     else:
@@ -125,11 +133,11 @@ def _reading(source: list[str]) -> Reading:
     return from_numbers(numbers)
 
 
-def _changed(reading: Reading, pairs: list[str] | None) -> Reading:
+def _changed(reading: Reading, chosen: dict[str, Any]) -> Reading:
     import msgspec
 
     changes: dict[str, Any] = {}
-    for name, value in parse_changes(pairs).items():
+    for name, value in chosen.items():
         head, dot, tail = name.partition(".")
         if dot:
             changes.setdefault(head, {})[tail] = value
@@ -139,16 +147,16 @@ def _changed(reading: Reading, pairs: list[str] | None) -> Reading:
     return msgspec.structs.replace(reading, architecture=architecture)
 
 
-def _tokens(architecture: Architecture, file: Path | None, context: int | None) -> Any:
+def _tokens(architecture: Architecture, file: Path | None, n: int | None) -> Any:
     import numpy as np
 
     from pathlines.foundation.errors import ArgumentError
     from pathlines.limit.architecture.start import usual_tokens
 
     if file is None:
-        return usual_tokens(architecture) if context is None else context
-    if context is not None:
-        raise ArgumentError("Give --tokens or --context, not both.")
+        return usual_tokens(architecture) if n is None else n
+    if n is not None:
+        raise ArgumentError("Give --ids or --n, not both.")
     try:
         words = file.read_text(encoding="utf-8").replace(",", " ").split()
         return np.array([int(word) for word in words])
@@ -158,17 +166,17 @@ def _tokens(architecture: Architecture, file: Path | None, context: int | None) 
         raise ArgumentError(f"The file {file} must hold whole numbers, separated by spaces or commas.") from None
 
 
-def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, *, changed: bool) -> Simulated:
+def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, seed: int, *, changed: bool) -> Simulated:
     """The library's modules of the configuration where they can be built, our own chain of random layers elsewhere."""
     import msgspec
 
     from pathlines.advise import simulate
     from pathlines.probe.simulate import simulate_module, why_not
 
-    reason = "fields were changed by --set" if changed else why_not(reading.fields, ids)
+    reason = "fields were changed" if changed else why_not(reading.fields, ids)
     if reason is None and reading.fields is not None:
-        return simulate_module(reading.fields, ids, seeds=seeds)
-    found = simulate(reading.architecture, ids, layers=len(advice.prediction.mean_cosine) - 1, seeds=seeds)
+        return simulate_module(reading.fields, ids, seeds=seeds, seed=seed)
+    found = simulate(reading.architecture, ids, layers=len(advice.prediction.mean_cosine) - 1, seeds=seeds, seed=seed)
     return msgspec.structs.replace(found, model=f"{found.model} ({reason})")
 
 

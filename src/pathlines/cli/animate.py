@@ -3,51 +3,70 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import parse_changes, ready, waiting, writable
+from pathlines.cli.common import Full, ready, waiting, writable
+from pathlines.cli.complete import animations
+from pathlines.cli.generated import Choice, from_values, names_on, with_choices
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(name="animate")(animate)
+    with_choices(app, "animate", film, settings, "Settings of the animation")
 
 
-def animate(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An animation, e.g. metastability/life-of-clusters.")],
-    out: Annotated[
+def settings(command: Any, words: list[str]) -> list[Choice]:
+    """The options of the animation that a line names."""
+    ready()
+    from pathlines.draw.animation import ANIMATIONS
+
+    known = {name: from_values(ANIMATIONS[name].setting()) for name in ANIMATIONS}
+    flags = {c.option for choices in known.values() for c in choices if c.flag}
+    named = names_on(command, words, flags)[:1]
+    return [c for name in named if ANIMATIONS[name] for c in known[name]]
+
+
+def film(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="An animation, e.g. metastability/life-of-clusters.", autocompletion=animations
+        ),
+    ],
+    animate: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="x.gif, x.mp4 (needs ffmpeg) or a folder for frames. Default: NAME.gif."
+            "--animate", metavar="FILE", help="A film: gif, mp4 (needs ffmpeg) or a folder (default: NAME.gif)."
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The long version instead of the quick one.")] = False,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the animation.")
-    ] = None,
+    full: Full = False,
     rate: Annotated[float, typer.Option("--rate", help="Frames a second.")] = 15.0,
     dpi: Annotated[int, typer.Option("--dpi", help="Pixels an inch; the picture is about 9 × 4 inches.")] = 100,
+    **chosen: Any,
 ) -> None:
     """Compute and write an animation in the house style.
 
-    Examples: `pathlines animate metastability/life-of-clusters --out clusters.gif`,
-    `pathlines animate metastability/life-of-clusters --set beta=25 --out frames/`.
+    Settings of an animation are options too: `pathlines animate NAME --help` lists them. Films of your own runs:
+    `pathlines run MODEL --animate FILE`.
+
+    Examples: `pathlines animate metastability/life-of-clusters --animate clusters.gif`,
+    `pathlines animate metastability/life-of-clusters --beta 25 --animate frames/`.
     """
     ready()
     from pathlines.draw.animation import ANIMATIONS, check_target, write_reel
     from pathlines.foundation.errors import finite_number, positive_integer
 
-    film, changes, size = ANIMATIONS[name], parse_changes(set_), "full" if full else "quick"
-    film.setting(size, changes)
+    found, size = ANIMATIONS[name], "full" if full else "quick"
+    found.setting(size, chosen)
     finite_number("rate", rate, 0.0, 100.0, open_low=True)
     positive_integer("dpi", dpi, 20)
-    path = Path(f"{name.replace('/', '-')}.gif") if out is None else out
+    path = Path(f"{name.replace('/', '-')}.gif") if animate is None else animate
     check_target(path)
     if path.suffix:
         writable(path)
     with waiting(f"computing {name}"):
-        reel = film.reel(size, changes)
+        reel = found.reel(size, chosen)
     write_reel(reel, path, rate, dpi)
     typer.echo(f"{name}: {path.resolve()} ({reel.frames} frames)")

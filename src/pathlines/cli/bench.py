@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, ready
+from pathlines.cli.common import AsJson, Figure, check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +20,10 @@ def bench(
         str, typer.Option("--only", metavar="PATTERN", help="Cases: a name, the beginning of one, or a glob.")
     ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="A few small cases, in seconds.")] = False,
-    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers as JSON.")] = None,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw the times (pdf, svg or png).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write all numbers as JSON.")] = None,
+    figure: Figure = None,
     page: Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write the page of docs/.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Time our methods and their peers, interleaved in one process, with the machine's peaks and our goals.
 
@@ -33,29 +32,34 @@ def bench(
     missing are left out. A full run takes about ten minutes and wants a quiet machine.
 
     Examples: `pathlines bench --quick`, `pathlines bench --only "drift/n=1000*"`,
-    `pathlines bench --json bench.json --figure bench.png --page docs/benchmarks.md`.
+    `pathlines bench --out bench.json --figure bench.png --page docs/benchmarks.md`.
     """
     ready()
     from pathlines.sweep import bench as machinery
 
     machinery.chosen_cases(only, quick)
-    check_outputs(json, page, figures=(figure,))
+    check_outputs(out, page, figures=(figure,))
     missing = machinery.missing_peers()
     if missing:
         typer.echo(f"left out: {', '.join(missing)} (not installed; {machinery.EXTRA})", err=True)
     report = machinery.bench(only, quick)
-    _show(report)
-    _write(report, json, figure, page)
-
-
-def _write(report: Any, json: Path | None, figure: Path | None, page: Path | None) -> None:
     import msgspec
+
+    numbers = msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+    if as_json:
+        typer.echo(numbers.decode(), nl=False)
+    else:
+        _show(report)
+    _write(report, numbers, out, figure, page, quiet=as_json)
+
+
+def _write(report: Any, numbers: bytes, out: Path | None, figure: Path | None, page: Path | None, quiet: bool) -> None:
 
     from pathlines.foundation.files import write_whole
     from pathlines.sweep.bench import page as as_page
 
-    if json is not None:
-        write_whole(json, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    if out is not None:
+        write_whole(out, numbers)
     if figure is not None:
         from pathlines.draw import save_figure
         from pathlines.draw.bench_figure import bench_figure
@@ -65,9 +69,9 @@ def _write(report: Any, json: Path | None, figure: Path | None, page: Path | Non
         inside = figure is not None and figure.resolve().is_relative_to(page.resolve().parent)
         picture = figure.resolve().relative_to(page.resolve().parent).as_posix() if inside and figure else ""
         write_whole(page, as_page(report, picture).encode())
-    for path in (json, figure, page):
+    for path in (out, figure, page):
         if path is not None:
-            typer.echo(f"written: {path.resolve()}")
+            typer.echo(f"written: {path.resolve()}", err=quiet)
 
 
 def _show(report: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pathlines.cli.common import ready
+from pathlines.cli.complete import cited
 
 
 def register(app: typer.Typer) -> None:
@@ -17,7 +18,9 @@ def register(app: typer.Typer) -> None:
 def cite(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]…", help="Models, claims, figures or saved runs; all by default."),
+        typer.Argument(
+            metavar="[NAME]…", help="Models, claims, figures or saved runs; all by default.", autocompletion=cited
+        ),
     ] = None,
 ) -> None:
     """Print the BibTeX of the papers behind a model, a claim, a figure or a saved run.

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import Force, console, ready
+from pathlines.cli.common import AsJson, Beta, Dimension, Force, Seed, Step, Tokens, console, ready
 
 MAP_WORK = 1e4
 """Operations that one step of a scalar map takes the time of."""
 FEWEST_LAYERS = 10.0
-"""Below which no tokens are alike: what --confirm does at least."""
+"""Below which no tokens are alike: what --runs does at least."""
 
 
 def register(app: typer.Typer) -> None:
@@ -20,11 +20,11 @@ def register(app: typer.Typer) -> None:
 
 
 def collapse(
-    n: Annotated[int, typer.Option("--n", help="Context length.")] = 32,
-    d: Annotated[int, typer.Option("--d", help="Width (for the start and the confirmation; n ≤ d is exact).")] = 512,
-    beta: Annotated[float, typer.Option("--beta", help="Inverse temperature.")] = 1.0,
+    n: Tokens = 32,
+    d: Dimension = 512,
+    beta: Beta = 1.0,
     scheme: Annotated[str, typer.Option("--scheme", help="post, pre, mix, peri, ngpt, sqrt, or all.")] = "all",
-    step: Annotated[float, typer.Option("--step", help="Residual step η of a layer.")] = 0.1,
+    step: Step = 0.1,
     delta: Annotated[float, typer.Option("--delta", help="Collapsed when 1 − ρ < δ.")] = 1e-3,
     overlap: Annotated[
         float, typer.Option("--overlap", help="Common inner product ρ₀ of the tokens at the start.")
@@ -32,27 +32,28 @@ def collapse(
     alpha: Annotated[float, typer.Option("--alpha", help="α of nGPT.")] = 1.0,
     switch: Annotated[float, typer.Option("--switch", help="Switching time of Mix-LN.")] = 2.0,
     max_layers: Annotated[int, typer.Option("--max-layers", help="Give up beyond this depth.")] = 100_000,
-    confirm: Annotated[int, typer.Option("--confirm", help="Monte-Carlo runs of random tokens to compare with.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the Monte-Carlo runs.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    runs: Annotated[int, typer.Option("--runs", help="Runs of random tokens to compare with (0: theory only).")] = 0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
     force: Force = False,
 ) -> None:
     """Plan depth: layers until token similarity exceeds 1 − δ, from exact equiangular maps.
 
     For each normalisation scheme: layers of step η (exact discrete map), the depth-time of the continuous flow, and
-    with --confirm the layers measured on that many random starts (mean pair deficit below δ).
+    with --runs the layers measured on that many random starts (mean pair deficit below δ). The theory is exact for
+    n ≤ d.
 
-    Examples: `pathlines collapse --n 64 --beta 4`, `pathlines collapse --scheme pre --step 0.05 --confirm 16 --json`.
+    Examples: `pathlines collapse --n 64 --beta 4`, `pathlines collapse --scheme pre --step 0.05 --runs 16 --json`.
     """
     ready()
     from pathlines.foundation.bounds import affordable
     from pathlines.sweep.planner import Architecture, plan_collapse
 
     affordable(f"A search over {max_layers:g} layers", operations=MAP_WORK * max_layers, force=force)
-    size, work = confirm * n * d, confirm * n * n * d * FEWEST_LAYERS
-    affordable(f"{confirm} runs of {n} tokens of width {d}", memory=8.0 * size, operations=work, force=force)
+    size, work = runs * n * d, runs * n * n * d * FEWEST_LAYERS
+    affordable(f"{runs} runs of {n} tokens of width {d}", memory=8.0 * size, operations=work, force=force)
     architecture = Architecture(n, d, beta, step, overlap, alpha, switch)
-    plans = plan_collapse(architecture, scheme, delta, max_layers=max_layers, confirm=confirm, seed=seed)
+    plans = plan_collapse(architecture, scheme, delta, max_layers=max_layers, confirm=runs, seed=seed)
     if as_json:
         import msgspec
 
@@ -62,12 +63,12 @@ def collapse(
 
     title = f"layers until 1 − ρ < {delta:g}   (n = {n}, d = {d}, β = {beta:g}, η = {step:g}, ρ₀ = {overlap:g})"
     table = Table(box=None, padding=(0, 2), title=title, title_justify="left")
-    for column in ("scheme", "layers", "layer time", "flow time") + (("measured layers",) if confirm else ()):
+    for column in ("scheme", "layers", "layer time", "flow time") + (("measured layers",) if runs else ()):
         table.add_column(column, justify="left" if column == "scheme" else "right")
     for plan in plans:
         layers = "–" if plan.layers is None else f"{plan.layers:,}"
         cells = [plan.scheme, layers, _time(plan.layer_time), _time(plan.flow_time)]
-        if confirm:
+        if runs:
             measured = plan.measured_layers
             cells.append("–" if measured is None else f"{measured:.1f} ± {plan.measured_error:.1f}")
         table.add_row(*cells)
@@ -76,7 +77,7 @@ def collapse(
         console().print(f"– means not within --max-layers {max_layers:,}.")
     if d < n and overlap == 0:
         console().print(
-            f"n = {n} > d = {d}: equal overlaps 0 need n ≤ d, so this is the theory of a wider model; see --confirm."
+            f"n = {n} > d = {d}: equal overlaps 0 need n ≤ d, so this is the theory of a wider model; see --runs."
         )
 
 

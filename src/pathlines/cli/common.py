@@ -10,7 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
+Tokens = Annotated[int, typer.Option("--n", help="Tokens n (context length).")]
+Dimension = Annotated[int, typer.Option("--d", help="Dimension d of the tokens (width).")]
+Beta = Annotated[float, typer.Option("--beta", help="Inverse temperature β.")]
+Step = Annotated[float, typer.Option("--step", help="Residual step η of a layer.")]
+Heads = Annotated[int, typer.Option("--heads", help="Heads H of a layer.")]
+LogitScale = Annotated[float, typer.Option("--logit-scale", help="b, the standard deviation of one logit.")]
+Rtol = Annotated[float, typer.Option("--rtol", help="Relative tolerance of the integrator.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is drawn.")]
+Figure = Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw it: pdf, svg or png.")]
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Full = Annotated[bool, typer.Option("--full", help="The paper's size instead of the quick one.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what is stored.")]
 Force = Annotated[bool, typer.Option("--force", help="Insist on a size that is refused by its predicted cost.")]
+"""One word for each thing, in every verb."""
 
 _OPTIONS: dict[str, Any] = {"debug": False, "load": ()}
 

@@ -16,13 +16,13 @@ import numpy as np
 import xarray as xr
 
 from pathlines.cli.common import loaded_files
-from pathlines.domain import Euclidean, Sphere
+from pathlines.cli.start import given, starting
 from pathlines.foundation.bounds import affordable
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
-from pathlines.foundation.precision import resolve_dtype
-from pathlines.foundation.setting import changed_setting
+from pathlines.foundation.setting import changed
 from pathlines.integrate import Run, chain, ensemble, flow, layers
 from pathlines.integrate.observe import checked_observables
+from pathlines.integrate.run import describe
 from pathlines.model import MODELS, Model
 from pathlines.observable.linkage import CELL_DIMENSIONS
 from pathlines.store.address import address
@@ -38,11 +38,16 @@ FEWEST_DRIFTS = 100.0
 """Drifts, and recorded times, of a flow."""
 SPECTRAL_PAIRS = 1e4
 """Pairs a token that sums over harmonics on S¹ and S² cost."""
-STARTS = ("uniform", "sines", "simplex", "cube")
+DRAWN = 2000
+"""Tokens up to which a picture shows their paths without being asked to."""
+WEIGHTS = ("value", "query", "key")
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Everything that decides a run; its canonical JSON is the address of the result."""
+    """Everything that decides a run; its canonical JSON is the address of the result.
+
+    ``tokens`` are a person's own start, in place of the law ``start``.
+    """
 
     model: str
     parameters: dict[str, Any]
@@ -59,6 +64,17 @@ class Request(msgspec.Struct, frozen=True):
     form: str
     seed: int
     dtype: str
+    tokens: Any = None
+
+
+def dimension(request_d: int | None, tokens: Any, model: str, parameters: dict[str, Any]) -> int:
+    """That of --d, else of the tokens, else of the weights, else the model's own, else 3."""
+    if request_d is not None:
+        return request_d
+    if tokens is not None:
+        return int(np.shape(tokens)[-1])
+    matrices = [parameters[name] for name in WEIGHTS if np.ndim(parameters.get(name, 0)) > 1]
+    return int(np.shape(matrices[0])[-1]) if matrices else int(getattr(MODELS[model].parameters(), "d", 3))
 
 
 def check_size(request: Request, force: bool) -> None:
@@ -77,21 +93,26 @@ def execute(
     request: Request,
     *,
     fresh: bool = False,
+    paths: bool = False,
     store: Store | None = None,
     show: Callable[[Run, str], None] = lambda run, how: None,
 ) -> tuple[Run, str]:
     """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it.
 
-    ``show`` is called with both before the result is stored: a full disk does not take it away.
+    ``show`` is called with both before the result is stored: a full disk does not take it away. ``paths`` says that the
+    tokens will be drawn, where they can be.
     """
     model = build(request)
     if not request.record:
-        request = msgspec.structs.replace(request, record=_affordable(_usual(model, request.n), request))
+        usual = _affordable(_usual(model, request.n), request)
+        request = msgspec.structs.replace(
+            request, record=(*usual, "tokens") if paths and can_draw(model, request) else usual
+        )
     law = _law(request)
     checked_observables(request.record)
     store = Store() if store is None else store
     code = fingerprint(__name__, files=loaded_files())
-    name = address(f"run/{request.model}", msgspec.to_builtins(request), code)
+    name = address(f"run/{request.model}", msgspec.to_builtins(request, enc_hook=describe), code)
     partial_name = f"{name}-partial"
     kept = None if fresh else store.get(name)
     if kept is not None:
@@ -120,17 +141,19 @@ def _keep(store: Store, name: str, arrays: dict[str, np.ndarray]) -> None:
 
 
 def build(request: Request) -> Model:
-    """The model with its parameters; those with a ``d`` parameter get the request's."""
-    from pathlines.cli.run import parameters
-
+    """The model with its parameters; those with a ``d`` or a ``step`` get the request's."""
     entry = MODELS[request.model]
-    known = parameters(entry.build)
-    settings = changed_setting(f"model `{request.model}`", known, request.parameters)
-    if "d" in known and "d" not in request.parameters:
-        settings["d"] = request.d
-    if "step" in known and "step" not in request.parameters and request.step is not None:
-        settings["step"] = request.step
-    return entry.build(**settings)
+    own = {"d": request.d} | ({} if request.step is None else {"step": request.step})
+    record = entry.parameters()
+    taken = {name: value for name, value in own.items() if hasattr(record, name)}
+    setting = changed(f"model `{request.model}`", record, {**taken, **request.parameters})
+    return entry.build(**msgspec.structs.asdict(setting))
+
+
+def can_draw(model: Model, request: Request) -> bool:
+    """Whether the paths of the tokens make a picture: one run of not too many, in two or three dimensions."""
+    few = request.runs == 1 and request.n <= DRAWN
+    return few and request.d in (2, 3) and model.has_tokens and request.form in ("auto", "tokens")
 
 
 def _usual(model: Model, n: int) -> tuple[str, ...]:
@@ -154,28 +177,14 @@ def _affordable(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
     return tuple(name for name in names if name not in slow)
 
 
-def _law(request: Request) -> Any:
-    kind, _, parameter = request.start.partition(":")
-    if kind not in STARTS:
-        raise ArgumentError(f"Option --start must be one of {', '.join(STARTS)}, but is {request.start!r}.")
-    try:
-        number = float(parameter) if parameter else None
-    except ValueError as error:
-        raise ArgumentError(f"Option --start takes a number after the colon, but got {parameter!r}.") from error
-    resolve_dtype(request.dtype)
-    return partial(_tokens, kind, request.n, request.d, number, request.dtype, request.model)
-
-
-def _tokens(kind: str, n: int, d: int, number: float | None, dtype: str, model: str, key: Any) -> Any:
-    if kind == "uniform":
-        if model in ("rescaled", "frozen", "leader"):
-            return Euclidean(d).cube(key, n, -1.0, 1.0, dtype)
-        return Sphere(d).uniform(key, n, dtype)
-    if kind == "cube":
-        return Euclidean(d).cube(key, n, -(number or 1.0), number or 1.0, dtype)
-    if kind == "simplex":
-        return Sphere(d).simplex(n, number or 0.0, dtype)
-    return Sphere(d).sines(n, dtype)
+def _law(request: Request) -> Callable[[Any], Any]:
+    if request.tokens is None:
+        return starting(request.start, request.n, request.d, request.dtype, request.model)
+    if request.runs > 1 and not build(request).has_random_layers:
+        raise ArgumentError(
+            "Option --tokens is one start, and this model has no randomness of its own: leave --runs out."
+        )
+    return given(request.tokens, request.dtype)
 
 
 def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: Any) -> Run:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, ready
+from pathlines.cli.common import AsJson, Figure, Rtol, Tokens, check_outputs, console, ready
 
 _MATRICES = ("value", "query", "key", "score", "covariance")
 _NUMBERS = ("scale", "eps")
@@ -29,16 +29,14 @@ def gaussian(
         ),
     ] = "blow-up",
     kind: Annotated[str | None, typer.Option("--kind", help="softmax, l2 or sinkhorn (overrides the file).")] = None,
-    n: Annotated[int, typer.Option("--n", help="Context length to judge the infinite-context theory at.")] = 1024,
+    n: Tokens = 1024,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Relative error of the attention field that is still trusted.")
     ] = 0.1,
     until: Annotated[float, typer.Option("--until", help="Scale-free time at which to give up, ≤ 10⁹.")] = 1e6,
-    rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance of the integrator.")] = 1e-9,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw eigenvalues, ellipses and θ over depth.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    rtol: Rtol = 1e-9,
+    figure: Figure = None,
+    as_json: AsJson = False,
 ) -> None:
     """Classify a centred Gaussian cloud under attention: converges, vanishes, grows, or explodes, when and where to.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, ready
+from pathlines.cli.common import AsJson, Beta, Figure, check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -17,23 +17,21 @@ def register(app: typer.Typer) -> None:
 
 def landscape(
     neurons: Annotated[
-        str, typer.Option("--neurons", metavar="θ:ω,…", help="Neurons on the circle, angle:strength pairs.")
+        str,
+        typer.Option(
+            "--neurons",
+            metavar="θ:ω,… or FILE.toml",
+            help="Neurons on the circle as angle:strength pairs, or a file with directions (rows), strengths, biases, "
+            "activation; d = 2, 3.",
+        ),
     ] = "0:1,2:-.7",
-    beta: Annotated[float, typer.Option("--beta", help="Inverse temperature.")] = 4.0,
+    beta: Beta = 4.0,
     activation: Annotated[str, typer.Option("--activation", help="relu, gelu, tanh, erf or linear.")] = "relu",
     kernel: Annotated[
         str, typer.Option("--kernel", help="scaled e^{β(<x,y>-1)} or unscaled e^{β<x,y>} (attention e^β stronger).")
     ] = "scaled",
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", metavar="FILE", help="TOML: directions (rows), strengths, biases, activation; d = 2, 3."
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw it (pdf, svg or png); circle only.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    figure: Figure = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find the global minimiser of the energy of attention with a gradient perceptron, and certify it.
 
@@ -43,7 +41,7 @@ def landscape(
 
     Examples: `pathlines landscape --neurons 0:1,2:-.7 --beta 4`,
     `pathlines landscape --neurons 0:-.5,1.5:-.4 --activation gelu --figure atoms.pdf`,
-    `pathlines landscape --file neurons.toml --beta 9 --json`.
+    `pathlines landscape --neurons neurons.toml --beta 9 --json`.
     """
     from pathlines.foundation.errors import ArgumentError
     from pathlines.limit.metastability import perceptron_closed_forms as forms
@@ -52,7 +50,8 @@ def landscape(
 
     ready()
     check_outputs(figures=(figure,))
-    potential = _from_file(file, activation) if file is not None else _on_circle(neurons, activation)
+    file = Path(neurons)
+    potential = _from_file(file, activation) if file.suffix == ".toml" else _on_circle(neurons, activation)
     if figure is not None and potential.d != 2:
         raise ArgumentError(
             f"Option --figure draws the circle (d = 2), but the neurons of {file} have d = {potential.d}."

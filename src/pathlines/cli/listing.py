@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pathlines.cli.common import console, ready
+from pathlines.cli.common import AsJson, console, ready
 
 KINDS = ("models", "claims", "observables", "figures", "animations", "papers", "methods")
 
@@ -18,11 +18,17 @@ def register(app: typer.Typer) -> None:
 
 def listing(
     kind: Annotated[
-        str, typer.Argument(help="models, claims, observables, figures, animations, papers or methods; all by default.")
+        str,
+        typer.Argument(
+            help="models, claims, observables, figures, animations, papers or methods; all by default.",
+            autocompletion=lambda incomplete: [k for k in KINDS if k.startswith(incomplete)],
+        ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object of lists.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List models, claims, observables, figures, animations, papers and methods with a line each.
+    """List models, claims, observables, figures, animations, papers and methods, one line each.
+
+    Lines are cut to the width of a terminal and whole when piped, so that `pathlines list claims | grep rank` works.
 
     Examples: `pathlines list`, `pathlines list claims`, `pathlines list observables --json`.
     """
@@ -37,27 +43,26 @@ def listing(
 
         typer.echo(msgspec.json.format(msgspec.json.encode({k: dict(v) for k, v in found.items()})).decode())
         return
-    from rich.table import Table
+    from rich.text import Text
 
+    screen = console()
+    cut = {"no_wrap": True, "overflow": "ellipsis"} if screen.is_terminal else {"soft_wrap": True}
     for name, rows in found.items():
-        table = Table(
-            box=None,
-            padding=(0, 2, 0, 0),
-            title=f"{name} ({len(rows)})",
-            title_justify="left",
-            title_style="bold",
-            show_header=False,
-        )
-        table.add_column(no_wrap=True, style="cyan")
-        table.add_column()
-        for row in rows:
-            table.add_row(*row)
-        console().print(table)
-        console().print()
+        if not kind:
+            screen.print(f"{name} ({len(rows)})", style="bold")
+        width = max((len(n) for n, _ in rows), default=0)
+        for entry, line in rows:
+            screen.print(Text.assemble((entry.ljust(width), "cyan"), "  ", line), **cut)
+        if not kind:
+            screen.print()
 
 
 def entries(kind: str) -> list[tuple[str, str]]:
     """(name, one line) of everything of that kind."""
+    return [(name, " ".join(line.split())) for name, line in _entries(kind)]
+
+
+def _entries(kind: str) -> list[tuple[str, str]]:
     if kind == "models":
         from pathlines.model import MODELS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Force, check_outputs, console, ready
+from pathlines.cli.common import AsJson, Beta, Figure, Force, Seed, Tokens, check_outputs, console, ready
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,19 +24,19 @@ def register(app: typer.Typer) -> None:
 
 
 def modes(
-    n: Annotated[int, typer.Option("--n", help="Samples of a standard normal.")] = 1000,
-    beta: Annotated[float, typer.Option("--beta", help="β: the bandwidth is β^{-1/2}.")] = 100.0,
+    n: Tokens = 1000,
+    beta: Beta = 100.0,
     samples: Annotated[
         Path | None,
         typer.Option("--samples", metavar="FILE", help="Your numbers instead: one per line, .csv or .npy."),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Samples of size n to average over (0: theory only).")] = 200,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the samples.")] = 0,
-    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw it: pdf, svg or png.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    seed: Seed = 0,
+    figure: Figure = None,
+    as_json: AsJson = False,
     force: Force = False,
 ) -> None:
-    """Count the modes of a Gaussian kernel density estimate: expected for normal samples, or of your own numbers.
+    """Count the modes of a Gaussian kernel density estimate: expected for n normal samples, or of your own numbers.
 
     The modes at bandwidth β^{-1/2} are the clusters to expect from tokens of temperature 1/β
     (arXiv:2412.09080). For normal samples: bounds by Kac-Rice theory, the leading order, and a simulation with

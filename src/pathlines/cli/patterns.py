@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Force, console, ready
+from pathlines.cli.common import AsJson, Beta, Dimension, Force, console, ready
 
 MOST_DEGREES = 1e5
 """Harmonics about k* ≈ √(2β) up to which rates are tabulated: some seconds."""
@@ -19,13 +19,13 @@ def register(app: typer.Typer) -> None:
 
 
 def patterns(
-    beta: Annotated[float, typer.Option("--beta", help="Inverse temperature β.")] = 9.0,
-    d: Annotated[int, typer.Option("--d", help="Ambient dimension; 2 is the circle.")] = 2,
-    tokens: Annotated[float, typer.Option("--tokens", help="Number N of i.i.d. uniform tokens (1e4, 1e12, …).")] = 1e4,
+    beta: Beta = 9.0,
+    d: Dimension = 2,
+    n: Annotated[float, typer.Option("--n", help="Tokens n (context length); 1e12 is fine.")] = 1e4,
     level: Annotated[
         float, typer.Option("--level", help="A degree has formed when its amplitude (|mₖ| on the circle) reaches this.")
     ] = 0.1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     force: Force = False,
 ) -> None:
     """Predict the first pattern of a deep stack: growth rates, dominant degree, formation time, cluster counts.
@@ -38,7 +38,7 @@ def patterns(
     level from the start. Rates are derived for Emergence of meta-stable clustering in mean-field transformer models
     (arXiv:2410.23228).
 
-    Examples: `pathlines patterns --beta 9 --d 2 --tokens 1e4`, `pathlines patterns --beta 8 --d 64 --json`.
+    Examples: `pathlines patterns --beta 9 --d 2 --n 1e4`, `pathlines patterns --beta 8 --d 64 --json`.
     """
     ready()
     from pathlines.foundation.bounds import within
@@ -46,14 +46,14 @@ def patterns(
 
     degrees = (2 * max(beta, 0.0)) ** 0.5
     within(f"A table of the patterns at β = {beta:g}", degrees, MOST_DEGREES, "degrees", force=force)
-    found = forecast(beta, d, tokens, level)
+    found = forecast(beta, d, n, level)
     if as_json:
         import msgspec
 
         typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
     screen = console()
-    screen.print(f"β = {beta:g}, d = {d}, N = {tokens:g}")
+    screen.print(f"β = {beta:g}, d = {d}, n = {n:g}")
     screen.print(_rates(found))
     for line in _sentences(found):
         screen.print(line, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, ready
+from pathlines.cli.common import AsJson, Figure, Report, Seed, check_outputs, console, ready
 
 ROWS = 26
 """Layers shown in the terminal; deeper runs are thinned."""
@@ -23,17 +23,16 @@ def probe(
     text: Annotated[Path | None, typer.Option("--text", metavar="FILE", help="Texts, one per line.")] = None,
     ids: Annotated[Path | None, typer.Option("--ids", metavar="FILE", help="Token ids of one input.")] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Random initialisations to compare with.")] = 8,
-    iterate: Annotated[
-        int | None, typer.Option("--iterate", metavar="LAYERS", help="Apply a shared layer that many times.")
-    ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Cut texts to this many tokens.")] = 128,
+    seed: Seed = 0,
+    layers: Annotated[int | None, typer.Option("--layers", help="Apply a shared layer that many times.")] = None,
+    n: Annotated[int, typer.Option("--n", help="Tokens n (context length): longer texts are cut.")] = 128,
     drop_special: Annotated[bool, typer.Option("--drop-special", help="Leave [CLS], [SEP] and the like out.")] = False,
     drop_massive: Annotated[
         bool, typer.Option("--drop-massive", help="Leave tokens out whose length exceeds four medians.")
     ] = False,
-    figure: Annotated[Path | None, typer.Option("--figure", metavar="FILE", help="Draw the curves.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    figure: Figure = None,
+    report: Report = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure a real transformer: trained, at random initialisation, and the theory of the latter.
 
@@ -50,7 +49,7 @@ def probe(
 
     `pathlines probe ./my-gpt2 --ids ids.txt --json` — token ids instead of a text.
 
-    `pathlines probe rxnmapper --iterate 200 --report probe.html` — a shared layer (ALBERT) past its depth.
+    `pathlines probe rxnmapper --layers 200 --report probe.html` — a shared layer (ALBERT) past its depth.
     """
     ready()
     from pathlines.probe.examine import probe as examine
@@ -61,8 +60,9 @@ def probe(
         lines=None if text is None else _read(text).splitlines(),
         ids=None if ids is None else _read(ids),
         seeds=seeds,
-        layers=iterate,
-        max_tokens=max_tokens,
+        seed=seed,
+        layers=layers,
+        max_tokens=n,
         drop_special=drop_special,
         drop_massive=drop_massive,
     )

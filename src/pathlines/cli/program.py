@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,8 @@ import typer
 
 from pathlines.cli.common import remember
 
+COMPLETING = "_PATHLINES_COMPLETE"
+"""Set by a shell that asks for completions."""
 USAGE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 """Errors of the command line itself; Typer has carried them under different module names."""
 
@@ -25,7 +28,6 @@ app = typer.Typer(
         "74 a file could not be written or read, 130 interrupted."
     ),
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
@@ -55,7 +57,7 @@ def options(
 
 
 FIRST = ("run", "verify", "figure", "listing", "show", "cite")
-HELPERS = ("program", "common", "execute", "interrupt")
+HELPERS = ("program", "common", "complete", "execute", "generated", "interrupt", "start")
 
 
 def verbs() -> list[Any]:
@@ -77,7 +79,7 @@ def outcome() -> int:
     try:
         return app(standalone_mode=False) or 0
     except SystemExit as stop:
-        if stop.code:
+        if stop.code or COMPLETING in os.environ:
             raise
         return _said("A loaded file ended the program before there was a result (SystemExit).", 2)
     except PathlinesError as error:

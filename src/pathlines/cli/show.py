@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, ready
+from pathlines.cli.common import Figure, check_outputs, console, ready
+from pathlines.cli.complete import anything
 
 SETTING = "table"
 
@@ -18,19 +19,24 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).")],
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="For a saved run: draw it.")] = None,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A model, claim, observable, figure, paper, or a saved run (FILE.nc).", autocompletion=anything
+        ),
+    ],
+    figure: Figure = None,
     schema: Annotated[bool, typer.Option("--schema", help="For a claim: the JSON schema of its setting.")] = False,
 ) -> None:
     """Show an equation with its citation and good values, a claim with a table of its settings, or a saved run.
 
     Examples: `pathlines show sa`, `pathlines show clustering/CL-21`, `pathlines show clustering/CL-21 --schema`,
-    `pathlines show run.nc --plot run.pdf`.
+    `pathlines show run.nc --figure run.pdf` (pictures are for saved runs).
     """
     ready()
-    check_outputs(figures=(plot,))
+    check_outputs(figures=(figure,))
     if name.endswith(".nc"):
-        return _show_run(Path(name), plot)
+        return _show_run(Path(name), figure)
     from pathlines.claim import CLAIMS
 
     if schema:
@@ -43,8 +49,8 @@ def show(
     from pathlines.model import MODELS
     from pathlines.observable import OBSERVABLES
 
-    if plot is not None:
-        raise ArgumentError(f"Option --plot draws saved runs (FILE.nc), but `{name}` is none.")
+    if figure is not None:
+        raise ArgumentError(f"Option --figure draws saved runs (FILE.nc), but `{name}` is none.")
     shelves: list[tuple[Any, Any]] = [
         (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure),
         (ANIMATIONS, lambda film: _figure(film.picture)), (PAPERS, _paper),
@@ -68,14 +74,31 @@ def show(
 
 
 def _model(entry: Any) -> list[tuple[str, Any]]:
-    from pathlines.cli.run import parameters
-
     doc = (getattr(entry.build, "__doc__", "") or "").strip()
-    settings = ", ".join(f"{k} = {v}" for k, v in parameters(entry.build).items())
     rows = [("model", entry.title), ("equation", entry.equation), ("you will see", entry.sees)]
-    rows += [("good values", entry.good_values), ("parameters", settings)]
+    rows += [("good values", entry.good_values)]
     rows += [("paper", p.citation) for p in entry.papers]
-    return rows + ([("notes", doc)] if doc else [])
+    rows += [("notes", doc)] if doc else []
+    return [*rows, (SETTING, _parameters(entry.parameters()))]
+
+
+def _parameters(record: Any) -> Any:
+    """Options of `pathlines run`, with symbol, meaning, what is allowed, and defaults."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from pathlines.foundation.setting import fields
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("option", "symbol", "meaning", "allowed", "default"):
+        table.add_column(title, overflow="fold")
+    for f in fields(type(record)):
+        default = getattr(record, f.name)
+        meaning = f.meaning + (f" ({f.unit})" if f.unit else "")
+        cells = ("--" + f.name.replace("_", "-"), f.symbol, meaning, f.allowed.removesuffix(" or null"))
+        table.add_row(*map(Text, (*cells, "" if default is None else _shown(default))))
+    return table
 
 
 def _claim(entry: Any) -> list[tuple[str, Any]]:
@@ -142,14 +165,13 @@ def _paper(entry: Any) -> list[tuple[str, Any]]:
     return [("paper", entry.citation), ("bibtex", "\n" + entry.bibtex)]
 
 
-def _show_run(path: Path, plot: Path | None) -> None:
+def _show_run(path: Path, figure: Path | None) -> None:
     from pathlines.store import open_run
 
     run = open_run(path)
     console().print(repr(run))
-    if plot is not None:
-        from pathlines.draw import plot as draw
-        from pathlines.draw import save_figure
+    if figure is not None:
+        from pathlines.draw import plot, save_figure
 
-        save_figure(draw(run), plot)
-        typer.echo(f"figure: {plot.resolve()}")
+        save_figure(plot(run), figure)
+        typer.echo(f"figure: {figure.resolve()}")

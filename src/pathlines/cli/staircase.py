@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Force, check_outputs, console, ready
+from pathlines.cli.common import AsJson, Beta, Dimension, Figure, Force, Seed, check_outputs, console, ready
 
 if TYPE_CHECKING:
     from pathlines.integrate.staircase import Staircase
@@ -25,52 +24,49 @@ def staircase(
     angles: Annotated[
         str | None, typer.Option("--angles", metavar="A,B,…", help="Clusters on the circle, in radians.")
     ] = None,
-    random: Annotated[
-        int | None, typer.Option("--random", metavar="K", help="K clusters drawn uniformly instead of --angles.")
-    ] = None,
-    d: Annotated[int, typer.Option("--d", help="Dimension of the sphere's space, for --random.")] = 2,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of --random.")] = 0,
-    beta: Annotated[float, typer.Option("--beta", help="Inverse temperature β > 0; 1000 is no harder than 10.")] = 20.0,
+    n: Annotated[int | None, typer.Option("--n", help="Draw n clusters uniformly instead of --angles.")] = None,
+    d: Dimension = 2,
+    seed: Seed = 0,
+    beta: Beta = 20.0,
     masses: Annotated[
         str | None,
         typer.Option("--masses", metavar="A,B,…", help="Masses in any unit; default equal."),
     ] = None,
     kind: Annotated[str, typer.Option("--kind", help="usa (unnormalised, scaled kernel) or sa (softmax).")] = "usa",
-    delta: Annotated[
-        str, typer.Option("--delta", help="Angle at which clusters are merged, or `kernel` for 1/√(β ln β).")
+    merge: Annotated[
+        str, typer.Option("--merge", help="Angle at which clusters are merged, or `kernel` for 1/√(β ln β).")
     ] = "0.01",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    figure: Annotated[
-        Path | None, typer.Option("--figure", metavar="FILE", help="Draw energy and positions (pdf, svg or png).")
-    ] = None,
+    as_json: AsJson = False,
+    figure: Figure = None,
     force: Force = False,
 ) -> None:
     """Follow tight clusters through their mergers until one is left: times, masses, places, plateaus of the energy.
 
     The slow phase of Dynamic metastability in the self-attention model (arXiv:2410.06833). Times grow like
     e^{β(1−cos gap)} and are given as logarithms; the level after a merger is Σ m², the energy at which the next plateau
-    rests; the rescaled time counts jumps in units of order one. USA times belong to the kernel e^{β(⟨x,y⟩−1)}.
+    rests; the rescaled time counts jumps in units of order one. USA times belong to the kernel e^{β(⟨x,y⟩−1)}. β = 1000
+    is no harder than 10.
 
     Examples: `pathlines staircase --angles 0,.5,1.1,2.4 --beta 20`,
-    `pathlines staircase --random 12 --beta 400 --kind sa --figure steps.pdf`.
+    `pathlines staircase --n 12 --beta 400 --kind sa --figure steps.pdf`.
     """
     ready()
     from pathlines.foundation.bounds import affordable
     from pathlines.foundation.errors import ArgumentError, positive_integer
     from pathlines.integrate.cluster_flow import cluster_flow
 
-    if (angles is None) == (random is None):
-        raise ArgumentError("Give either --angles (clusters on the circle) or --random (how many to draw).")
+    if (angles is None) == (n is None):
+        raise ArgumentError("Give either --angles (clusters on the circle) or --n (how many to draw).")
     check_outputs(figures=(figure,))
     positive_integer("d", d, 2)
     positive_integer("seed", seed, 0)
-    if random is not None:
-        count = float(max(random, 0))
+    if n is not None:
+        count = float(max(n, 0))
         memory, work = 8 * count * (count + max(d, 0)), MERGER_WORK * count**3
-        affordable(f"Mergers of {random} clusters in dimension {d}", memory=memory, operations=work, force=force)
-    places = _numbers("--angles", angles) if angles is not None else _drawn(random, d, seed)
+        affordable(f"Mergers of {n} clusters in dimension {d}", memory=memory, operations=work, force=force)
+    places = _numbers("--angles", angles) if angles is not None else _drawn(n, d, seed)
     weights = None if masses is None else _shares(_numbers("--masses", masses))
-    width = delta if delta == "kernel" else _numbers("--delta", delta)[0]
+    width = merge if merge == "kernel" else _numbers("--merge", merge)[0]
     found = cluster_flow(places, beta, masses=weights, kind=kind, delta=width)
     if as_json:
         import msgspec
@@ -107,7 +103,7 @@ def _drawn(count: Any, d: int, seed: int) -> Any:
 
     from pathlines.foundation.errors import positive_integer
 
-    draw, count = np.random.default_rng(seed), positive_integer("random", count)
+    draw, count = np.random.default_rng(seed), positive_integer("n", count)
     if d == 2:
         return np.sort(draw.uniform(0, 2 * np.pi, count))
     points = draw.standard_normal((count, d))

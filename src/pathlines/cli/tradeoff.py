@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import console, ready
+from pathlines.cli.common import AsJson, Heads, LogitScale, Step, Tokens, console, ready
 
 B_COLUMNS = (0.0, 1.0, 2.0, 4.0, 8.0, math.inf)
 
@@ -18,14 +18,16 @@ def register(app: typer.Typer) -> None:
 
 
 def tradeoff(
-    n: Annotated[int, typer.Option("--n", help="Context length.")] = 128,
-    logit_scale: Annotated[float, typer.Option("--logit-scale", help="b, the std of one logit (inf: argmax).")] = 1.0,
+    n: Tokens = 128,
+    logit_scale: LogitScale = 1.0,
     qk_dim: Annotated[float, typer.Option("--qk-dim", help="Head width p (inf allowed).")] = math.inf,
-    d: Annotated[float, typer.Option("--d", help="Model width (inf: no finite-width slow-down).")] = math.inf,
-    step: Annotated[float, typer.Option("--step", help="Residual step η of a layer.")] = 0.3,
-    heads: Annotated[int, typer.Option("--heads", help="Heads H, averaged in each layer.")] = 1,
+    d: Annotated[
+        float, typer.Option("--d", help="Dimension d of the tokens (width); inf: no finite-width slow-down.")
+    ] = math.inf,
+    step: Step = 0.3,
+    heads: Heads = 1,
     level: Annotated[float, typer.Option("--level", help="Collapsed when the mean overlap reaches this.")] = 0.5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict the diffusive time and the depth at which random attention makes tokens alike, and what changes it.
 

@@ -9,7 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import check_outputs, console, debugging, loaded_files, parse_changes, ready
+from pathlines.cli.common import (
+    AsJson,
+    Fresh,
+    Full,
+    Report,
+    check_outputs,
+    console,
+    debugging,
+    loaded_files,
+    parse_changes,
+    ready,
+)
+from pathlines.cli.complete import claims
 from pathlines.foundation.errors import ArgumentError, StoreError
 
 FIRST_SEED = 1001
@@ -26,22 +38,30 @@ def register(app: typer.Typer) -> None:
 def verify(
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATTERN]…", help="Claims: a family (`clustering`), an id, or a glob. All by default."),
+        typer.Argument(
+            metavar="[PATTERN]…",
+            help="Claims: a family (`clustering`), an id, or a glob. All by default.",
+            autocompletion=claims,
+        ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The papers' sizes instead of the quick ones.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")] = False,
-    report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
+    full: Full = False,
+    as_json: AsJson = False,
+    report: Report = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again even what is stored.")] = False,
+    fresh: Fresh = False,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one per core).")] = None,
     power: Annotated[
         bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")
     ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of everything that is drawn (default: the claim's own).")
+    ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with seeds 1001 … 1000+N instead.")
+        int,
+        typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with N seeds from --seed or 1001 on."),
     ] = 0,
     costs: Annotated[
         bool, typer.Option("--costs", help="Measure what each claim costs, and keep it beside the claims.")
@@ -69,12 +89,6 @@ def verify(
     `pathlines verify --seeds 20 --table seeds.md`.
     """
     ready()
-    from pathlines.claim import CLAIMS
-    from pathlines.claim.cost import keep_cost
-    from pathlines.store import Store
-    from pathlines.sweep.verify import Job
-    from pathlines.sweep.verify import verify as sweep
-
     check_outputs(report, table)
     if table is not None and not (power or seeds):
         raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
@@ -82,27 +96,9 @@ def verify(
         raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
     if costs and (power or seeds or set_):
         raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
-    names = sorted({n for p in (patterns or ["*"]) for n in CLAIMS.match(p)})
-    changes = parse_changes(set_)
-    size = "full" if full else "quick"
-    for name in names:
-        CLAIMS[name].setting(size, changes)
-    if seeds:
-        names = [n for n in names if CLAIMS[n].seeded]
-    others: list[dict] = [{"seed": FIRST_SEED + k} for k in range(seeds)] or [{}]
-    queue = [Job(n, size, {**changes, **other}, loaded_files(), power and not full) for n in names for other in others]
-    if not queue:
-        raise ArgumentError("None of these claims has a seed, so no other seed can be tried.")
-    began = time.monotonic()
-    live = _Live(len(queue), quiet=as_json)
-    finished = []
-    with live:
-        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin, costs=costs):
-            finished.append(item)
-            live.end(item)
-            if item.cost is not None:
-                keep_cost(item.job.id, CLAIMS[item.job.id].homes[0], size, item.cost)
-    finished.sort(key=lambda f: (f.job.id, f.job.changes.get("seed", 0)))
+    size, began = "full" if full else "quick", time.monotonic()
+    queue = _queue(patterns or ["*"], size, parse_changes(set_), seed, seeds, power)
+    finished = _run(queue, fresh, jobs, quiet=as_json, costs=costs)
     outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]
     if as_json:
@@ -117,11 +113,55 @@ def verify(
 
         write_report(report, outcomes, failures=[(f.job.id, f.failure) for f in failures], size=size)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+    _leave(finished)
+
+
+def _queue(patterns: list[str], size: str, changes: dict, seed: int | None, seeds: int, power: bool) -> list[Any]:
+    """Claims that match, each at its own seed, at the one that was asked for, or at several."""
+    from pathlines.claim import CLAIMS
+    from pathlines.sweep.verify import Job
+
+    names = sorted({n for p in patterns for n in CLAIMS.match(p)})
+    for name in names:
+        CLAIMS[name].setting(size, changes)
+    if seeds:
+        names = [n for n in names if CLAIMS[n].seeded]
+    if not names or (seed is not None and not any(CLAIMS[n].seeded for n in names)):
+        raise ArgumentError("None of these claims has a seed, so no other seed can be tried.")
+    first = FIRST_SEED if seed is None else seed
+    others: list[dict] = [{"seed": first + k} for k in range(seeds)] or [{} if seed is None else {"seed": seed}]
+    mistakes = power and size == "quick"
+    return [
+        Job(n, size, {**changes, **(other if CLAIMS[n].seeded else {})}, loaded_files(), mistakes)
+        for n in names
+        for other in others
+    ]
+
+
+def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs: bool) -> list[Any]:
+    """What became of each job, in the order of their names; measured costs are kept beside the claims."""
+    from pathlines.claim import CLAIMS
+    from pathlines.claim.cost import keep_cost
+    from pathlines.store import Store
+    from pathlines.sweep.verify import verify as sweep
+
+    finished = []
+    with _Live(len(queue), quiet=quiet) as live:
+        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin, costs=costs):
+            finished.append(item)
+            live.end(item)
+            if item.cost is not None:
+                keep_cost(item.job.id, CLAIMS[item.job.id].homes[0], item.job.size, item.cost)
+    return sorted(finished, key=lambda f: (f.job.id, f.job.changes.get("seed", 0)))
+
+
+def _leave(finished: list[Any]) -> None:
+    """The exit code: 74 for what could not be stored, 2 for a setting that was refused, 1 for another verdict."""
     if unstored := next((f.unstored for f in finished if f.unstored), ""):
         raise StoreError(unstored)
-    if any(f.refused for f in failures):
+    if any(f.refused for f in finished):
         sys.exit(2)
-    if failures or any(not o.as_expected for o in outcomes):
+    if any(f.outcome is None or not f.outcome.as_expected for f in finished):
         sys.exit(1)
 
 

@@ -60,12 +60,14 @@ def animation(
     return wrap
 
 
-def check_target(path: Path) -> None:
+def check_target(path: Path, option: str = "--animate") -> None:
     """``ArgumentError`` unless an animation can be written there: .gif, .mp4 with ffmpeg at hand, or a folder."""
     if path.suffix not in (".gif", ".mp4", ""):
-        raise ArgumentError(f"Option --out must end in .gif or .mp4, or be a folder for frames, but is {path}.")
+        raise ArgumentError(f"Option {option} must end in .gif or .mp4, or be a folder for frames, but is {path}.")
     if path.suffix == "" and path.exists() and not path.is_dir():
-        raise ArgumentError(f"Option --out must end in .gif or .mp4, or be a folder for frames, but {path} is a file.")
+        raise ArgumentError(
+            f"Option {option} must end in .gif or .mp4, or be a folder for frames, but {path} is a file."
+        )
     if path.suffix == ".mp4" and not FFMpegWriter.isAvailable():
         raise ArgumentError(
             "Writing .mp4 needs the program ffmpeg, which was not found; write a .gif or frames instead."

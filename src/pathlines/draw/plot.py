@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from pathlines.draw.scene import Scene
 from pathlines.draw.style import COLOURS, MUTED, band, house_style, new_figure
 from pathlines.foundation.errors import ArgumentError, of_kind
 from pathlines.integrate.run import Run
 
+FAINT = "#9aa4ae"
+TALL = 28
+"""Letters that fit beside a panel."""
+
 
 def plot(run: Run, names: list[str] | None = None) -> Figure:
-    """Draw recorded observables over time, one panel each; tokens in d = 2 or 3 as paths.
+    """Draw recorded observables over time, one panel each; tokens in d = 2 or 3 as paths, first.
 
     Ensembles show the mean with a ± 2 standard-error band. Save with ``plot(run).savefig("run.pdf")``.
     """
     of_kind("run", run, Run, "a run")
-    chosen = names or [str(k) for k in run.data.data_vars if k != "dissipation_residual"]
+    recorded = [str(k) for k in run.data.data_vars if k != "dissipation_residual"]
+    chosen = names or sorted(recorded, key=lambda name: name != "tokens")
     for name in chosen:
         if name not in run.data:
             raise ArgumentError(f"The run has no record `{name}`; it has {', '.join(map(str, run.data.data_vars))}.")
     with house_style():
-        columns = min(3, len(chosen))
+        columns = 2 if len(chosen) == 4 else min(3, len(chosen))
         figure, grid = new_figure(-(-len(chosen) // columns), columns)
         for axes, name in zip(grid.flat, chosen):
             _panel(axes, run.data[name])
@@ -45,7 +52,7 @@ def _panel(axes: Any, data: xr.DataArray) -> None:
     if data.name == "tokens" and "run" not in data.dims and data.sizes["component"] in (2, 3):
         return _paths(axes, data)
     times = data["time"].values
-    label = f"{data.attrs.get('long_name', data.name)}  {data.attrs.get('symbol', '')}"
+    label = "\n".join([fill(data.attrs.get("long_name", str(data.name)), TALL), data.attrs.get("symbol", "")]).rstrip()
     if "run" in data.dims and data.ndim == 2:
         mean = data.mean("run").values
         error = data.std("run", ddof=1).values / np.sqrt(data.sizes["run"])
@@ -61,13 +68,9 @@ def _panel(axes: Any, data: xr.DataArray) -> None:
 
 
 def _paths(axes: Any, data: xr.DataArray) -> None:
-    """Paths of the tokens (their first two coordinates), start hollow, end filled."""
-    x = data.transpose("time", "token", "component").values
-    for i in range(x.shape[1]):
-        axes.plot(x[:, i, 0], x[:, i, 1], color=COLOURS[0], lw=0.6, alpha=0.5)
-    axes.scatter(x[0, :, 0], x[0, :, 1], s=10, facecolor="white", edgecolor=COLOURS[0], lw=0.7, zorder=3, label="start")
-    axes.scatter(x[-1, :, 0], x[-1, :, 1], s=14, color=COLOURS[1], zorder=4, label="end")
-    axes.set_aspect("equal")
-    axes.set_xlabel("x₁")
-    axes.set_ylabel("x₂")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, borderaxespad=0.2)
+    """Paths of the tokens where they live, start pale, end red."""
+    scene = Scene(axes, data.transpose("time", "token", "component").values)
+    scene.draw_paths(COLOURS[0])
+    scene.draw_tokens(0, FAINT, 12.0, label="start")
+    scene.draw_tokens(-1, COLOURS[1], 16.0, zorder=5, label="end")
+    axes.set_title("tokens: start grey, end red", fontsize=8, fontweight="normal", color=MUTED)

@@ -16,6 +16,14 @@ ORPHANED = 3600.0
 """Seconds after which an unfinished file is nobody's."""
 
 
+def default_root() -> Path:
+    """Where results are kept: $PATHLINES_STORE, else the user's cache folder."""
+    named = os.environ.get("PATHLINES_STORE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines"
+
+
 def write_whole(path: Path | str, content: bytes) -> Path:
     """Write a file that has all of the content or stays as it was; ``StoreError`` when the disk says no."""
     with whole_file(path) as temporary:

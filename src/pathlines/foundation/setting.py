@@ -51,7 +51,8 @@ def fields(kind: type[Setting]) -> list[Field]:
 
 
 def _field(name: str, kind: Any) -> Field:
-    said = (kind.extra_json_schema or {}) if isinstance(kind, inspect.Metadata) else {}
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    said = next((p.extra_json_schema or {} for p in parts if isinstance(p, inspect.Metadata)), {})
     return Field(name, said.get("title", ""), said.get("description", ""), said.get("unit", ""), _allowed(kind))
 
 
@@ -70,7 +71,10 @@ def _allowed(kind: Any) -> str:
             return f"[{', '.join(_allowed(item) for item in kind.item_types)}]"
         case inspect.UnionType():
             return " or ".join(_allowed(item) for item in kind.types)
-    return {inspect.BoolType: "true or false", inspect.NoneType: "null"}.get(type(kind), "text")
+        case inspect.LiteralType():
+            return " or ".join(kind.values)
+    others = {inspect.BoolType: "true or false", inspect.NoneType: "null", inspect.AnyType: "numbers"}
+    return others.get(type(kind), "text")
 
 
 def changed(owner: str, setting: S, changes: Mapping[str, Any] | None) -> S:

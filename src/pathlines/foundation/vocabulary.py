@@ -42,6 +42,7 @@ Update = Annotated[str, means("what a layer normalises: ambient (x + ηB) or tan
 Activation = Annotated[str, means("activation of the perceptron", "σ")]
 Covariance = Annotated[Matrix, means("covariance of the cloud at the start", "Σ₀")]
 QueryKey = Annotated[Matrix, means("query-key matrix of the scores ⟨Ax, y⟩", "A")]
+MeanValue = Annotated[float, means("mean of the values: V = value · I plus noise", "v")]
 ValueMatrix = Annotated[Matrix, means("value matrix", "V")]
 CloudMean = Annotated[Vector, means("mean of the cloud at the start", "α₀")]
 Overlap = Annotated[Cosine, means("common overlap of the tokens at the start", "ρ₀")]

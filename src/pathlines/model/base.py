@@ -18,7 +18,9 @@ from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import ArgumentError, FormError, finite_array, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
+from pathlines.foundation.parameters import record_of
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.setting import Setting
 from pathlines.kernels.choice import Choice
 
 State = Any
@@ -331,6 +333,11 @@ class Description(msgspec.Struct, frozen=True):
     sees: str
     good_values: str
     papers: tuple[Paper, ...]
+
+    @property
+    def parameters(self) -> type[Setting]:
+        """The record of what ``build`` takes: meanings, symbols, bounds and defaults."""
+        return record_of(self.build)
 
 
 MODELS: Registry[Description] = Registry("model", "pathlines.model")

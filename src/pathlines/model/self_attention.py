@@ -16,10 +16,10 @@ from pathlines.attention import ATTENTIONS, Attention, SoftmaxAttention, Unnorma
 from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, of_kind, require
 from pathlines.foundation.module import overridden
-from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE, Paper
+from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
-from pathlines.model.base import MANY_TOKENS, MODELS, Description, Model, checked_multiplicities
+from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
 from pathlines.model.clustering.gram import GramAttention
 from pathlines.model.parts.energy import over_value, pair_energy
 from pathlines.model.parts.mask import Mask
@@ -340,34 +340,3 @@ def _energy_identity(model: SelfAttention) -> tuple[str, float]:
     if model.perceptron is not None:
         return "the perceptron does work that E_β does not contain", 1.0
     return energy_identity(model.weights)
-
-
-def _build(kind: Attention | None) -> Any:
-    def build(beta: float = 4.0, value: float = 1.0, space: str = "sphere") -> SelfAttention:
-        return SelfAttention(beta, attention=kind, weights=IdentityWeights(value), space=space)
-
-    return build
-
-
-MODELS.register(
-    "sa",
-    Description(
-        _build(None),
-        "Self-attention (SA)",
-        "ẋᵢ = P_xᵢ( Zᵢ⁻¹ Σⱼ e^{β⟨Qxᵢ,Kxⱼ⟩} V xⱼ ),  Zᵢ = Σₖ e^{β⟨Qxᵢ,Kxₖ⟩}",
-        "Tokens gather in clusters that merge; one point in the end. Plateaus last e^{2β}-long times in low dimension.",
-        "n = 32…200, d = 2 or 3, beta = 1 (direct collapse) or 9 (plateaus), until = 15…30",
-        (PERSPECTIVE,),
-    ),
-)
-MODELS.register(
-    "usa",
-    Description(
-        _build(UnnormalisedAttention()),
-        "Unnormalised self-attention (USA)",
-        "ẋᵢ = P_xᵢ( n⁻¹ Σⱼ e^{β⟨xᵢ,xⱼ⟩} xⱼ )",
-        "The same clusters, but faster the larger β: the late rate is e^β instead of 1. Not a time change of SA.",
-        "beta ≤ 10, until = 1…3",
-        (PERSPECTIVE, MEAN_FIELD_DYNAMICS),
-    ),
-)

@@ -49,6 +49,7 @@ def probe(
     lines: Sequence[str] | None = None,
     ids: str | None = None,
     seeds: int = 8,
+    seed: int = 0,
     layers: int | None = None,
     max_tokens: int = 128,
     drop_special: bool = False,
@@ -86,21 +87,23 @@ def probe(
         dropped=[0 if kept is None else one.tokens - len(kept) for one, kept in zip(inputs, keep, strict=True)],
         seeds=seeds,
         trained=summary([[observed(s, k) for s, k in zip(streams, keep, strict=True)]]),
-        initial=initial_curves(config, inputs, seeds, keep),
+        initial=initial_curves(config, inputs, seeds, keep, seed),
         theory=None if architecture is None else predicted_curves(architecture, [one.ids for one in inputs], keep),
         notes=notes,
     )
 
 
-def initial_curves(config: Any, inputs: Sequence[Input], seeds: int, keep: Keep | None = None) -> Curves:
-    """The observables of a configuration at random initialisation, ``seeds`` times."""
+def initial_curves(
+    config: Any, inputs: Sequence[Input], seeds: int, keep: Keep | None = None, first: int = 0
+) -> Curves:
+    """The observables of a configuration at random initialisation, ``seeds`` times from the seed ``first`` on."""
     keep = keep or [None] * len(inputs)
     runs = []
     with Progress("random initialisations", seeds) as bar:
-        for seed in range(seeds):
-            module = random_module(config, seed)
+        for done in range(seeds):
+            module = random_module(config, first + done)
             runs.append([observed(residual_stream(module, i.module), k) for i, k in zip(inputs, keep, strict=True)])
-            bar.update(seed + 1)
+            bar.update(done + 1)
     return summary(runs)
 
 

@@ -42,7 +42,7 @@ def why_not(fields: dict[str, Any] | None, tokens: Tokens) -> str | None:
     return None
 
 
-def simulate_module(fields: dict[str, Any], tokens: Tokens, *, seeds: int = 8) -> Simulated:
+def simulate_module(fields: dict[str, Any], tokens: Tokens, *, seeds: int = 8, seed: int = 0) -> Simulated:
     """The mean cosine of freshly initialised modules at every layer of their configuration.
 
     Tokens are told apart by their ids alone, so ids are renumbered and the vocabulary is cut to those that occur. The
@@ -56,7 +56,7 @@ def simulate_module(fields: dict[str, Any], tokens: Tokens, *, seeds: int = 8) -
         ids, cut = _renumbered(given, tokens)
         given = from_fields({**fields, **cut})
         shown = of_tokens(Text(ids, np.zeros(len(ids), bool), 0.0))
-    curve = initial_curves(given, [shown], seeds)["mean_cosine"]
+    curve = initial_curves(given, [shown], seeds, first=seed)["mean_cosine"]
     return Simulated(curve.mean, curve.spread, seeds, f"modules of transformers {version('transformers')}")
 
 

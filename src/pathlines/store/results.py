@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -15,19 +14,11 @@ import numpy as np
 import xarray as xr
 
 from pathlines.foundation.errors import PathlinesWarning, StoreError
-from pathlines.foundation.files import sweep_up, write_whole
+from pathlines.foundation.files import default_root, sweep_up, write_whole
 
 DIGEST = "pathlines_sha256"
 SEAL = b"\npathlines sha256 "
 """Before the hash of all bytes, at the end of the file: readers of HDF5 do not look beyond their own end."""
-
-
-def default_root() -> Path:
-    """$PATHLINES_STORE, else the user's cache folder."""
-    named = os.environ.get("PATHLINES_STORE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines"
 
 
 def content_digest(data: xr.Dataset) -> str:

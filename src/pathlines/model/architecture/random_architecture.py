@@ -176,7 +176,7 @@ class RandomArchitecture(ResidualStream):
 
 
 def _build(
-    width: int = 256,
+    d: int = 256,
     heads: int = 8,
     mlp_width: int = 1024,
     std: float = 0.02,
@@ -189,7 +189,7 @@ def _build(
 ) -> RandomArchitecture:
     sizes = Deviations.equal(std, mlp_gate=std if gated else 0.0, position=std)
     architecture = Architecture(
-        width=width, heads=heads, layers=1, mlp_width=mlp_width, placement=placement, norm=norm, mask=mask,
+        width=d, heads=heads, layers=1, mlp_width=mlp_width, placement=placement, norm=norm, mask=mask,
         activation=activation, gated=gated, positions=positions, deviations=sizes,
     )  # fmt: skip
     return RandomArchitecture(architecture)
@@ -202,7 +202,7 @@ MODELS.register(
         "Transformer of a configuration, at initialisation",
         "h ← αh + s W_O concatₕ softmax(λ qₕkₕᵀ)vₕ,  h ← αh + s_m W₂ φ(W₁x),  x = norm h; post, sandwich, parallel too",
         "The mean cosine of the residual stream rises with depth, at the pace that `pathlines advise` predicts.",
-        "--layers 12, n = 32, width = 256, heads = 8, std = 0.02, placement = pre, post, sandwich or parallel",
+        "--layers 12, n = 32, d = 256, heads = 8, std = 0.02, placement = pre, post, sandwich or parallel",
         (HOMOGENIZED,),
     ),
 )

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, Paper
@@ -192,7 +193,7 @@ class HomogenizedODE(LimitOfChain):
 
 def _build(
     d: int = 3,
-    value: float = 1.0,
+    value: of.MeanValue = 1.0,
     score: float = 1.0,
     beta: float = 1.0,
     step: float = 0.1,

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import HOMOGENIZED, Paper
@@ -178,7 +179,7 @@ class HomogenizedSDE(LimitOfChain):
 
 def _build(
     d: int = 32,
-    value: float = 0.0,
+    value: of.MeanValue = 0.0,
     score: float = 0.0,
     logit_scale: float = 1.0,
     step: float = 0.1,
