@@ -122,7 +122,7 @@ def test_command_errors(app, tmp_path):
         ("--target-cosine", "0.5", "--at-layer", "0"): "`at_layer` must be an integer ≥ 1",
         ("--ids", str(config)): "whole numbers",
         ("--ids", str(tmp_path / "none")): "There is no file",
-        ("--deviations-embeding", "1"): "o such option",
+        ("--deviations-embedding", "-1"): "`deviations.embedding` must be a finite number ≥ 0",
     }.items():
         result = CliRunner().invoke(app, [str(config), *options])
         assert message in str(result.exception)

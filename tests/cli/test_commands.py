@@ -40,7 +40,7 @@ def test_help_does_not_import_jax():
         (["run", "sa", "--beta", "-1"], "Setting `beta` of model `sa` must be a number ≥ 0, but is -1"),
         (["run", "sa", "--beta", "NaN"], "must be a number ≥ 0, but is nan"),
         (["run", "sa", "--n", "0"], "Argument `n` must be an integer ≥ 1, but is 0"),
-        (["run", "sa", "--d", "0"], "Argument `dim` must be an integer ≥ 1, but is 0"),
+        (["run", "sa", "--d", "0"], "Setting `d` of model `sa` must be an integer ≥ 1, but is 0"),
         (["run", "sa", "--record", "enrgy"], "Did you mean `energy`"),
         (["run", "sa", "--start", "cube:5"], "must have rows of length 1"),
         (["run", "sa", "--form", "span"], "it needs d > n"),

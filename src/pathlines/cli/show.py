@@ -57,11 +57,10 @@ def show(
     ]  # fmt: skip
     found = [describe(shelf[name]) for shelf, describe in shelves if name in list(shelf)]
     if not found:
-        import difflib
+        from pathlines.foundation.registry import near
 
-        known = [n for shelf, _ in shelves for n in shelf]
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-        hint = " Did you mean " + ", ".join(f"`{n}`" for n in near) + "?" if near else " `pathlines list` shows all."
+        meant = near(name, [n for shelf, _ in shelves for n in shelf])
+        hint = f" Did you mean {meant}?" if meant else " `pathlines list` shows all."
         raise UnknownNameError(f"There is nothing called `{name}`.{hint}")
     for lines in found:
         for title, text in lines:

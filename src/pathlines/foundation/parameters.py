@@ -85,6 +85,8 @@ MEANINGS: dict[str, Any] = {
     "gated": Annotated[bool, means("a gated perceptron")],
     "mask": Annotated[Literal["causal", "full"], means("who is heard: earlier tokens and itself, or all")],
     "positions": Annotated[str, means("positions: learned, rope, alibi or none")],
+    "blocks": Annotated[Any, means("blocks of equal size the tokens are cut into, or one position per token")],
+    "shares": Annotated[Any, means("masses of the blocks; those of their tokens by default", "θ")],
     "flow": Annotated[Literal["descent", "ascent"], means("which way the energy goes")],
     "kind": of.Kind,
     "kernel": of.EnergyKernel,

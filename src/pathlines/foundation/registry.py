@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 
 T = TypeVar("T")
+NEAR = 0.6
+"""Share of letters in common above which a name is near another."""
 
 
 class Registry(Generic[T]):
@@ -54,12 +56,9 @@ class Registry(Generic[T]):
         return self._entries[name]
 
     def suggestion(self, name: str) -> str:
-        """Return " Did you mean ...?" with the nearest names, or the list of families."""
-        lowered = {entry.lower(): entry for entry in self._entries}
-        near = difflib.get_close_matches(str(name).lower(), lowered, n=3, cutoff=0.5)
-        if near:
-            return " Did you mean " + ", ".join(f"`{lowered[n]}`" for n in near) + "?"
-        return f" `pathlines list` shows all {len(self._entries)}."
+        """Return " Did you mean ...?" with the nearest names, or where all are."""
+        found = near(str(name), self._entries)
+        return f" Did you mean {found}?" if found else f" `pathlines list` shows all {len(self._entries)}."
 
     def match(self, pattern: str) -> list[str]:
         """Names that equal the pattern, start with ``pattern/``, or fit it as a glob; an empty answer is an error."""
@@ -79,6 +78,15 @@ class Registry(Generic[T]):
     def items(self) -> list[tuple[str, T]]:
         """All (name, entry) pairs, sorted by name."""
         return [(name, self._entries[name]) for name in self]
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Up to three of the known names that could have been meant, as `a`, `b`; of a family that exists, its own only."""
+    family, slash, tail = name.lower().partition("/")
+    own = [k for k in known if k.lower().startswith(family + slash)] if slash else []
+    words = {(k.lower().partition("/")[2] if own else k.lower()): k for k in own or known}
+    close = difflib.get_close_matches(tail if own else name.lower(), words, n=3, cutoff=NEAR)
+    return ", ".join(f"`{words[c]}`" for c in close)
 
 
 def discover(package: ModuleType) -> None:
