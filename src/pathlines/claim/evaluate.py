@@ -87,7 +87,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def evaluate(claim: Claim, size: str = "quick", changes: Mapping[str, Any] | None = None) -> Outcome:
-    """Run a claim at a size, with some settings changed if asked."""
+    """Run a claim: simulate, predict, compare.
+
+    Args:
+        claim: one of ``CLAIMS``, or your own.
+        size: "quick" (seconds) or "full" (the paper's size).
+        changes: settings to change, ``{"n": 64}``; ``pathlines show CLAIM`` lists them with their bounds.
+    """
     of_kind("claim", claim, Claim, "a claim, such as CLAIMS['clustering/CL-43']")
     require(size in ("quick", "full"), "size", "be 'quick' or 'full'", size)
     of_kind("changes", {} if changes is None else changes, Mapping, "a dictionary of settings")

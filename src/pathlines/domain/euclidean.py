@@ -18,7 +18,11 @@ from pathlines.foundation.programs import make_room_for_programs
 
 
 class Euclidean(Domain):
-    """R^d with the identity as tangent projection and retraction."""
+    """R^d with the identity as tangent projection and retraction.
+
+    Args:
+        dim: d ≥ 1, the dimension.
+    """
 
     dim: int = eqx.field(static=True)
 

@@ -34,6 +34,10 @@ class Sphere(Domain):
     """S^{d-1} in R^d: P_x v = v - <x, v> x, retraction N(x) = x/|x|.
 
     ``Sphere(3).uniform(key, n=64)`` draws 64 tokens on the ordinary sphere; ``Sphere(2)`` is the circle.
+
+    Args:
+        dim: d ≥ 1, the ambient dimension; the sphere itself has d - 1. The larger, the nearer to orthogonal are random
+            tokens (overlaps of size d^{-1/2}) and the more alike are all pairs.
     """
 
     dim: int = eqx.field(static=True)
@@ -75,7 +79,13 @@ class Sphere(Domain):
         return self.retract(jnp.asarray(array, resolve_dtype(dtype or "float64")))
 
     def uniform(self, key: PRNGKeyArray, n: int, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
-        """n i.i.d. uniform points (normalised Gaussians)."""
+        """n i.i.d. uniform points (normalised Gaussians).
+
+        Args:
+            key: a JAX key; the same key gives the same points.
+            n: how many, n ≥ 1. A drift costs n² of them (less on the circle and on S²).
+            dtype: "float64" (which must be enabled) or "float32".
+        """
         make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         return self.retract(jax.random.normal(random_key("key", key), (n, self.dim), wanted))
@@ -96,7 +106,13 @@ class Sphere(Domain):
     ) -> Float[Array, "n d"]:
         """n points with density ∝ exp(κ <x, centre>), by Wood's rejection sampler (acceptance above one half).
 
-        κ = 0 is uniform. The default centre is the first basis vector.
+        Args:
+            key: a JAX key.
+            n: how many, n ≥ 1.
+            concentration: κ ≥ 0. At 0 the law is uniform; the larger, the tighter around the centre (angles of size
+                ((d-1)/κ)^{1/2}).
+            centre: the direction (d,), of any length but zero; by default the first basis vector.
+            dtype: "float64" or "float32".
         """
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         kappa = finite_number("concentration", concentration, low=0.0)
@@ -109,7 +125,13 @@ class Sphere(Domain):
         return cosine[:, None] * axis + jnp.sqrt(1 - cosine**2)[:, None] * self.retract(side)
 
     def simplex(self, n: int, overlap: float = 0.0, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
-        """n points with one common inner product: <x_i, x_j> = overlap for i ≠ j (needs -1/(n-1) ≤ overlap < 1)."""
+        """n points with one common inner product: <x_i, x_j> = ρ for i ≠ j, the start of the equiangular reductions.
+
+        Args:
+            n: how many, n ≤ d, or n ≤ d + 1 at the least overlap.
+            overlap: ρ, -1/(n-1) ≤ ρ < 1. At 0 tokens are orthogonal; the larger, the sooner they are one point.
+            dtype: "float64" or "float32".
+        """
         make_room_for_programs()
         n, wanted = positive_integer("n", n), resolve_dtype(dtype)
         low = -1.0 / (n - 1) if n > 1 else -np.inf

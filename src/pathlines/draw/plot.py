@@ -23,6 +23,10 @@ def plot(run: Run, names: list[str] | None = None) -> Figure:
     """Draw recorded observables over time, one panel each; tokens in d = 2 or 3 as paths, first.
 
     Ensembles show the mean with a ± 2 standard-error band. Save with ``plot(run).savefig("run.pdf")``.
+
+    Args:
+        run: a finished or unfinished run.
+        names: the observables to draw, by default all that can be drawn.
     """
     of_kind("run", run, Run, "a run")
     recorded = [str(k) for k in run.data.data_vars if k != "dissipation_residual"]

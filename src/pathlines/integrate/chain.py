@@ -73,17 +73,25 @@ def chain(
 ) -> Run:
     """Apply ``depth`` random layers to ``start``, ``runs`` times with independent weights.
 
-    ``start`` is what the model starts from (for a random transformer unit tokens (n, d), or a Gram matrix (n, n)), or a
-    law ``key -> start`` that is drawn anew for each run. Run r has the key k_r = fold_in(key, r), its start
-    fold_in(k_r, 0), its layer ℓ = 1, 2, … fold_in(k_r, ℓ); with ``common=True`` all runs have the weights of run 0 and
-    differ in their starts only (common noise).
+    Args:
+        model: one that has random layers.
+        start: what it starts from (for a random transformer unit tokens (n, d), or a Gram matrix (n, n)), or a law
+            ``key -> start`` that is drawn anew for each run. Give a module-level function or a frozen dataclass as
+            law: a new lambda each time compiles each time.
+        depth: L ≥ 1, the number of layers.
+        key: a JAX key. Run r has the key k_r = fold_in(key, r), its start fold_in(k_r, 0), its layer ℓ = 1, 2, …
+            fold_in(k_r, ℓ).
+        runs: how many independent ones; standard errors over ``run`` fall like runs^{-1/2}. None is one without axis.
+        record: observables or their names, by default the tokens.
+        every: they are recorded at layers 0, ``every``, 2·``every``, ….
+        sampler: one of the model's samplers; "auto" is the cheapest exact one, and ``run.forms`` has the choice.
+        memory: bytes, 10⁹ by default. Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of
+            at most that, on all cores: chunks change no bit of the result.
+        progress: whether to show a bar.
+        common: all runs have the weights of run 0 and differ in their starts only (common noise).
 
-    Records have dims (run,) time, …, at layers 0, ``every``, 2·``every``, …; ``runs=None`` is one run without the
-    ``run`` axis. Coordinates: ``layer``, and the clocks of the model (diffusive time ``tau``, macroscopic time ``t``),
-    the first of which is ``time``. ``sampler`` names one of the model's samplers ("auto": the cheapest exact one; the
-    choice is in ``run.forms``). Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of at most
-    ``memory`` bytes, on all cores: chunks change no bit of the result. Standard errors are over ``run``. Give a
-    module-level function or a frozen dataclass as law: a new lambda each time compiles each time.
+    Records have dims (run,) time, …. Coordinates: ``layer``, and the clocks of the model (diffusive time ``tau``,
+    macroscopic time ``t``), the first of which is ``time``.
 
     The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never). Where
     the model watches its layers (``CircleMeasure``: folds) a coordinate and a certificate count those that broke its

@@ -45,11 +45,19 @@ def cluster_flow(
     log_start: float = -np.inf,
     rtol: float = 1e-10,
 ) -> Staircase:
-    """Follow clusters until one is left; ``positions`` are angles (k,) on the circle or unit vectors (k, d).
+    """Follow clusters until one is left; a pair that meets is merged at its centre of mass.
 
-    Two clusters at an angle ``delta`` are merged at their centre of mass; "kernel" takes δ = 1/√(β ln β), the width at
-    which the paper calls tokens merged. ``masses`` (default equal) sum to one. ``log_start`` is ln t of
-    the start. The rescaled time r obeys dt/dr = ln β · min e^{β(1-<x_p,x_q>)} over unmerged pairs: the closest gap then
+    Args:
+        positions: angles (k,) on the circle, or unit vectors (k, d).
+        beta: β > 0. Waiting times grow like e^{β(1 - cos φ)}.
+        masses: of the clusters, which sum to one; equal by default.
+        kind: "usa" (scaled kernel) or "sa".
+        delta: the angle at which two clusters are one; "kernel" takes 1/√(β ln β), the width at which the paper calls
+            tokens merged.
+        log_start: ln t of the start.
+        rtol: tolerance of a step.
+
+    The rescaled time r obeys dt/dr = ln β · min e^{β(1-<x_p,x_q>)} over unmerged pairs: the closest gap then
     closes like u' = -c ln(β) sin u and every step of the staircase takes O(1) (NaN for β ≤ 1). Under USA on the circle
     Σ m_q θ_q is conserved (up to 2πm when a pair meets across the end of the unwrapped angles).
     """

@@ -88,8 +88,14 @@ def coarsen(
 
     Ripe: every diameter below 10⁻³/√β while clusters move slower than 10⁻¹⁰, or below 10⁻⁶/√β at any speed (points
     then change a force by a relative β·diameter² ≤ 10⁻¹²; waiting longer would cost a step per unit of time and bring
-    nothing), and clusters farther apart than 1/(2√β). ``until`` bounds the time of the particles. SA, or USA with the
-    scaled kernel, Q = K = V = I, any dimension; the cost is that of ``flow`` and some milliseconds per merger.
+    nothing), and clusters farther apart than 1/(2√β). The cost is that of ``flow`` and some milliseconds per merger.
+
+    Args:
+        model: SA, or USA with the scaled kernel; Q = K = V = I, any dimension.
+        tokens: where they start, (n, d).
+        until: bounds the time of the particles, 10⁵ by default; clusters have no such bound.
+        delta: the angle at which two clusters are one, or "kernel" for 1/√(β ln β).
+        rtol: tolerance of a step of the particles.
     """
     kind = _kind(model)
     beta = finite_number("beta", float(model.beta), 0.0, open_low=True)

@@ -47,11 +47,27 @@ def ensemble(
 ) -> Run:
     """Run ``runs`` independent starts ``law(key)``, for each value of one model parameter in ``over`` if given.
 
-    ``over={"beta": betas}`` adds a leading dimension ``beta``; start number r uses the key folded with r, so the same
-    starts are seen at every β. Data has dims (parameter,) run, time, … . Runs are grouped in lanes of a size fixed by
-    the problem, and lanes in chunks of at most ``memory`` bytes: chunks change no bit of the result. Chunks run on all
-    cores. Standard errors are over ``run``: samples are the unit of independence, not pairs. Give a module-level
-    function or a frozen dataclass as ``law``: a new lambda each time compiles each time.
+    Args:
+        model: what moves the tokens.
+        law: ``key -> tokens``, a module-level function or a frozen dataclass: a new lambda compiles each time.
+        runs: how many starts; standard errors over ``run`` fall like runs^{-1/2} (samples are the unit of
+            independence, not pairs).
+        key: a JAX key; start number r uses the key folded with r.
+        until: the last depth-time T ≥ 0.
+        times: your own times to record instead.
+        record: observables or their names, by default the tokens.
+        over: one parameter of the model with its values: ``{"beta": betas}`` adds a leading dimension ``beta``, and the
+            same starts are seen at every β.
+        method: as for ``flow``.
+        rtol: tolerance of a step relative to the state, 1e-6 by default.
+        atol: absolute tolerance, by default ``rtol``.
+        step: the step of methods that have a fixed one.
+        memory: bytes, 10⁹ by default. Runs are grouped in lanes of a size fixed by the problem, and lanes in chunks of
+            at most that, on all cores: chunks change no bit of the result.
+        max_steps: where a run that gets nowhere is stopped.
+        progress: whether to show a bar.
+
+    Data has dims (parameter,) run, time, ….
     """
     began = clock.perf_counter()
     make_room_for_programs()

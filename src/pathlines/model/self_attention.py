@@ -41,12 +41,22 @@ class SelfAttention(Model):
 
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
 
-    Symbols. β ≥ 0 multiplies the score (the usual 1/√d and the norms of Q, K are inside it); softmax is over j and
-    includes j = i; ``attention=UnnormalisedAttention()`` replaces the partition function by n (USA), any other of
-    ``ATTENTIONS`` (or its name) stands in the same place, with β times its scores. On ``space="euclidean"`` the
-    projection P is dropped. ``multiplicities`` w_j stand for w_j coincident tokens (scores get + ln w_j), exactly; a
-    token with w_j = 0 listens and is not heard (at the end of the list it costs a row and no column).
-    ``causal=True`` lets token i see j ≤ i, ``causal=positions`` those with s_j ≤ s_i (``Mask``).
+    Args:
+        beta: β ≥ 0, the inverse temperature; it multiplies the score (the usual 1/√d and the norms of Q, K are inside
+            it). At 0 everyone hears everyone equally; the larger, the fewer tokens one listens to, the more clusters
+            form first (about √(2β) on the circle) and the longer they live (exponentially in β).
+        attention: a kind of ``ATTENTIONS`` or its name, with β times its scores; by default softmax over j, j = i
+            included. ``UnnormalisedAttention()`` divides by n instead (USA).
+        weights: heads (Q_h, K_h, V_h), ``FixedWeights`` or ``PiecewiseWeights``; by default Q = K = V = I. V = -I
+            repels. The cost grows with the number H of heads.
+        perceptron: W σ(B x + b), added to attention; by default none.
+        multiplicities: w_j ≥ 0, for w_j coincident tokens (scores get + ln w_j), exactly; a token with w_j = 0 listens
+            and is not heard (at the end of the list it costs a row and no column). By default all are one.
+        space: "sphere", or "euclidean" without the projection P.
+        summation: "auto", "dense" or "spectral"; every run records the choice. A drift called by itself sums directly
+            unless "spectral" is asked for.
+        causal: True lets token i see j ≤ i, positions s those with s_j ≤ s_i (``Mask``); by default all are seen.
+        prefix: of causal kinds that do not normalise, "sum" (over n) or "mean" (over the tokens seen).
 
     You will see tokens gather: for Q = K = V = I every generic start ends in one point, after plateaus with several
     clusters that last longer the larger β is. V = -I spreads them. Antipodal pairs are stationary for every β, so
@@ -54,8 +64,6 @@ class SelfAttention(Model):
 
     Good values: n = 32..200, d = 2 or 3, β = 1 (direct collapse), β = 9 (long plateaus), until 15..30.
     Cost of a drift: O(H n² d) time, O(n d) memory; O(nC) by C harmonics on the circle and on S² where that is less.
-    ``summation`` "dense" or "spectral" overrides the choice, which every run records; a drift called by itself sums
-    directly unless "spectral" is asked for.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)

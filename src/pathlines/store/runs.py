@@ -57,7 +57,12 @@ def dataset_to_run(data: xr.Dataset) -> Run:
 
 
 def save_run(run: Run, path: Path | str) -> Path:
-    """Write a run to a netCDF file of your choice; the name ends in .nc, or gets that ending."""
+    """Write a run to a netCDF file of your choice.
+
+    Args:
+        run: any run; its setting, outcome, forms and certificates go with it.
+        path: the name ends in .nc, or gets that ending.
+    """
     of_kind("run", run, Run, "a run")
     path = Path(of_kind("path", path, (str, PathLike), "the name of a file"))
     require(bool(path.name), "path", "be the name of a file", str(path))
@@ -66,7 +71,11 @@ def save_run(run: Run, path: Path | str) -> Path:
 
 
 def open_run(path: Path | str) -> Run:
-    """Open a run again; a file that is not a run, or was altered, is an error."""
+    """Open a run again.
+
+    Args:
+        path: what ``save_run`` wrote; a file that is not a run, or was altered, is an error.
+    """
     path = Path(of_kind("path", path, (str, PathLike), "the name of a file"))
     if not path.exists():
         raise ArgumentError(f"There is no file {path}.")

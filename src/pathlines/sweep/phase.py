@@ -69,7 +69,20 @@ def phase_diagram(
     both ends of the step. Sample r starts from the same tokens at every β. For d ≥ n tokens are drawn and moved in
     their n-dimensional span (exact in law) and their pair deficits u_ij are moved by the Gram closure, at a cost
     independent of d. A sample whose pairs have all merged is done.
-    ``times`` are equally spaced. With a ``store``, each block of β is kept when done and a killed diagram resumes.
+
+    Args:
+        d: the ambient dimension; from about 64 on the boundary is the exact curve Γ.
+        betas: values of β. The larger, the later pairs merge, and the longer it takes.
+        times: equally spaced depth-times.
+        samples: starts per β; standard errors fall like samples^{-1/2}.
+        n: the number of tokens, 32 by default; cost grows like n³ for d ≥ n, else n²d.
+        kind: "sa" or "usa".
+        delta: δ, how small a deficit 1 - <x_1, x_2> counts as merged; 1e-3 by default.
+        seed: of the starts.
+        dtype: "float32", or "float64" for small δ.
+        rtol: tolerance of a step, 1e-4 by default.
+        store: where each block of β is kept when done, so that a killed diagram resumes.
+        progress: whether to show a bar.
     """
     make_room_for_programs()
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))

@@ -11,7 +11,13 @@ from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
 class FixedWeights(Weights):
-    """Heads (Q_h, K_h, V_h), h = 1..H, constant in depth. Matrices are (d, d) for one head or (H, d, d)."""
+    """Heads (Q_h, K_h, V_h), h = 1..H, constant in depth. Matrices are (d, d) for one head or (H, d, d).
+
+    Args:
+        value: V, what is added to a token that listens; its leading eigenvectors decide where tokens end.
+        query: Q, the identity by default.
+        key: K, the identity by default; only QᵀK matters.
+    """
 
     query: Float[Array, "h p d"] | None
     key: Float[Array, "h p d"] | None

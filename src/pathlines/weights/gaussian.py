@@ -19,9 +19,13 @@ class GaussianHeads(HeadLaw):
     """V = V̄ + σ_V N, A = Ā + W W'ᵀ with W, W' of size d × p and entries σ_A N (assumption G of arXiv:2604.01978 for
     V̄ = Ā = 0 and p = d). Each N is a matrix of independent standard normals.
 
-    Defaults σ_V = d^{-1/2} and σ_A = p^{-1/4}, for which a score ⟨A x, y⟩ of unit tokens has variance one. ``qk_dim`` =
-    p is the head dimension; at p = ∞ the scores are a Gaussian field of that variance. σ_A = 0 fixes A = Ā. Means are
-    d × d matrices or a number c for c·I.
+    Args:
+        d: the width, d ≥ 1.
+        sigma_v: σ_V > 0; d^{-1/2} by default, so that V keeps lengths on average. The larger, the more a layer moves.
+        sigma_a: σ_A ≥ 0; p^{-1/4} by default, where a score ⟨A x, y⟩ of unit tokens has variance one. 0 fixes A = Ā.
+        qk_dim: p, the head dimension, d by default; at p = ∞ the scores are a Gaussian field of that variance.
+        value_mean: V̄, a d × d matrix or a number c for c·I; 0 by default. With a mean there is a drift.
+        score_mean: Ā, likewise.
     """
 
     d: int = eqx.field(static=True)

@@ -16,7 +16,13 @@ from pathlines.weights.law import LAWS, Atoms, HeadLaw
 
 
 class MixtureHeads(HeadLaw):
-    """(V, A) = (V_a, A_a) with probability p_a, a = 1..m: ``values`` and ``scores`` are (m, d, d)."""
+    """(V, A) = (V_a, A_a) with probability p_a, a = 1..m: all expectations are finite sums.
+
+    Args:
+        values: V_a, (m, d, d). Values that differ more from their mean make more noise.
+        scores: A_a, (m, d, d).
+        probabilities: p_a ≥ 0 that sum to one, (m,); by default equal. Unequal ones are skew.
+    """
 
     d: int = eqx.field(static=True)
     values: Float[Array, "a d d"]

@@ -14,7 +14,14 @@ from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
 class PiecewiseWeights(Weights):
-    """Piece k holds for switches[k-1] ≤ t < switches[k]; stacks are (pieces, d, d) or (pieces, H, d, d)."""
+    """Piece k holds for switches[k-1] ≤ t < switches[k]; stacks are (pieces, d, d) or (pieces, H, d, d).
+
+    Args:
+        switches: times at which the weights jump, increasing, one fewer than pieces; each costs a new piece of the run.
+        value: V of every piece.
+        query: Q of every piece, the identity by default.
+        key: K of every piece, the identity by default.
+    """
 
     switches: tuple[float, ...] = eqx.field(static=True)
     query: Float[Array, "s h p d"] | None

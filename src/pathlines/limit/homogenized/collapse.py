@@ -53,7 +53,16 @@ def _check_levels(gamma0: float, level: float, n: float) -> tuple[float, float]:
 def collapse_time(
     n: int, b: float, *, level: float = 0.5, p: float = math.inf, d: float = math.inf, gamma0: float = 0.0
 ) -> float:
-    """τ at which the overlap, from γ0, reaches ``level`` (``math.inf`` for b is the argmax); see ``passage_time``."""
+    """τ at which the overlap, from γ0, reaches ``level``; see ``passage_time``.
+
+    Args:
+        n: the number of tokens.
+        b: the standard deviation of a logit; ``math.inf`` is the argmax.
+        level: the overlap to reach, 1/2 by default.
+        p: the head dimension; ∞ by default.
+        d: the width; ∞ by default.
+        gamma0: the overlap at the start.
+    """
     start, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))
     dimension = check_dimension(d)
     return passage_time(simplex_table(n, b, p), start, goal, dimension)
@@ -97,7 +106,20 @@ def collapse_depth(
     gamma0: float = 0.0,
     max_layers: int = 100_000,
 ) -> int | None:
-    """First layer after which the layer map has γ ≥ ``level``, or None within ``max_layers``; arguments as there."""
+    """First layer after which the layer map has γ ≥ ``level``, or None.
+
+    Args:
+        n: the number of tokens.
+        b: the standard deviation of a logit.
+        v: the attention power of a layer. Depth is about log(n)/log(1+v) while b < √(2 log n).
+        level: the overlap to reach, 1/2 by default.
+        p: the head dimension; ∞ by default.
+        d: the width; ∞ by default.
+        norm: "post" or "pre".
+        r0: the root mean square of the embeddings, for "pre".
+        gamma0: the overlap at the start.
+        max_layers: where to give up, 100,000 by default.
+    """
     one_of("norm", norm, NORMS)
     gamma, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))
     a, radius = (finite_number(name, value, 0.0, open_low=True) for name, value in (("v", v), ("r0", r0)))

@@ -123,6 +123,14 @@ def overlap_curve(
 ) -> np.ndarray:
     """γ(τ) from overlap γ0, relative error some 1e-11 (1e-7 for finite p); 1-3 ms once the table exists.
 
+    Args:
+        times: diffusive times τ = vℓ ≥ 0.
+        n: the number of tokens. The more, the later the collapse (log n while b is small).
+        b: the standard deviation of a logit, ``math.inf`` for hard attention. Matters beyond √(2 log n).
+        d: the width; ∞ by default. The smaller, the slower.
+        p: the head dimension; ∞ by default.
+        gamma0: the overlap at the start, 0 (orthogonal tokens) by default.
+
     For finite d the drift is exact while the tokens form a simplex (which needs d ≥ n-1) and is used beyond that as it
     stands; it may then vanish at an overlap below 1, which the curve approaches.
     """
@@ -175,6 +183,18 @@ def layer_map_curve(
     exact: bool = False,
 ) -> LayerCurve:
     """γ and r² after 0 … ``layers`` layers of attention power v; r0 is the root mean square of the embeddings ("pre").
+
+    Args:
+        layers: L ≥ 0, the depth.
+        n: the number of tokens.
+        b: the standard deviation of a logit.
+        v: the attention power of a layer, (η²/H) d σ_V². The larger, the fewer layers to collapse.
+        p: the head dimension; ∞ by default.
+        d: the width; ∞ by default.
+        norm: "post", or "pre", where tokens grow and each layer matters less.
+        r0: the root mean square of the embeddings, for "pre". The larger, the slower.
+        gamma0: the overlap at the start.
+        exact: takes the whole term of order 1/d instead of its first order in v/d.
 
     With pre-normalisation r² grows and 1-γ falls like 1/ℓ; with post-normalisation it falls like (1+v)^{-ℓ}. Some 40 µs
     per layer once the table exists.

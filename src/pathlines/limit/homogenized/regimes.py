@@ -102,9 +102,17 @@ def _reason(label: str, x: dict[str, float], epsilon: float, bound: float) -> st
 def regime(
     eta: float, alpha: float, layers: float, epsilon: float = 0.1, bound: float = 10.0, centred: bool = False
 ) -> Regime:
-    """The smallest model whose conditions hold at these numbers, o(1) read as ≤ ``epsilon`` and O(1) as ≤ ``bound``.
+    """The smallest model whose conditions hold at these numbers.
 
-    ``centred``: Gaussian weights of mean zero. Then both ODEs stand still, so αηL = o(1) is ``static``; and at fixed
+    Args:
+        eta: η > 0, the residual step. The larger, the more of the correctors is needed.
+        alpha: α ≥ 0, the noise per unit of time, ης²/H. The more heads, the smaller.
+        layers: L ≥ 1, the depth; t_L = ηL.
+        epsilon: what counts as o(1), 0.1 by default.
+        bound: what counts as O(1), 10 by default.
+        centred: Gaussian weights of mean zero.
+
+    If centred, both ODEs stand still, so αηL = o(1) is ``static``; and at fixed
     diffusive time τ = vL the error of the SDE is O(v) whatever η³L (derived), v = αη up to the factor d/(d-1): the
     label is ``sde`` as long as αη ≤ ``epsilon``, and ``failure`` beyond, where the layer map is the better prediction.
     """

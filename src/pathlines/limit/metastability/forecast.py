@@ -45,7 +45,14 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast:
-    """The first pattern of N i.i.d. uniform tokens on the sphere of R^d (derived from arXiv:2410.23228)."""
+    """The first pattern of N i.i.d. uniform tokens on the sphere of R^d (derived from arXiv:2410.23228).
+
+    Args:
+        beta: β > 0. The larger, the more clusters: about √(2β) on the circle.
+        d: the ambient dimension, d ≥ 2. Beyond 3β/2 there is one cluster from the start.
+        tokens: N ≥ 1. The more, the later (ln N) and the surer the fastest pattern.
+        level: the amplitude of a mode that counts as formed, 0.1 by default.
+    """
     beta, d = finite_number("beta", beta, 0.0, open_low=True), positive_integer("d", d, 2)
     n, c = finite_number("tokens", tokens, 1.0, open_low=True), finite_number("level", level, 0.0, 1.0, open_low=True)
     require(n * c * c > 1, "tokens", f"exceed 1/level² = {1 / c**2:g} (modes start at 1/√N, below the level)", n)

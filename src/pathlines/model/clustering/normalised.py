@@ -38,6 +38,14 @@ class NormalisedAttention(Model):
     e^{-2αt}, Pre-, Mix- and Peri-LN only like C/t² because magnitudes grow and slow the directions down.
 
     Good values: n = 16..64, β = 1..5, until 20, magnitudes 1. Cost O(n²d) per drift.
+
+    Args:
+        beta: β ≥ 0, of the scores of directions. The larger, the later the collapse.
+        scheme: "post", "pre", "mix", "peri", "ngpt", "sqrt", or a ``Scheme`` with its own switch τ or speed α.
+        attention: a kind of attention, softmax by default.
+        weights: heads (Q, K, V), the identity by default.
+        magnitudes: r_j(0) > 0, one number or (n,). The larger, the slower are Pre-, Mix- and Peri-LN.
+        multiplicities: w_j, for w_j coincident tokens.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (NORMALIZATION, MEAN_FIELD_DYNAMICS)

@@ -36,6 +36,13 @@ class RescaledAttention(Model):
     Good values: n = 20, d = 2, uniform on [-5, 5]², V = I, until = 12. Scores grow like e^{2λt}; past the horizon
     where they lose their last digits, the run continues with the attention matrix frozen to its 0/1 limit
     (``HardmaxPhase``) or stops and says so. Cost O(n²d + d³) per drift.
+
+    Args:
+        value: V, (d, d); its spectrum decides what the limit is.
+        query: Q, the identity by default.
+        key: K, the identity by default.
+        beta: β ≥ 0, 1 in the paper. The larger, the sooner attention is 0/1.
+        perceptron: W σ(B x + b) around the right-hand side; by default none.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (EMERGENCE,)

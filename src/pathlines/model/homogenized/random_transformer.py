@@ -30,12 +30,20 @@ class RandomTransformer(Model):
     Homogenized Transformers, arXiv:2604.01978: the heads (V_h, A_h) are independent draws of ``law`` in every layer,
     and the same for all tokens, which is why tokens move together.
 
-    Symbols. η = ``step``, H = ``heads``; softmax over k includes k = i; β multiplies the score and nothing is divided
-    by √d. ``logit_scale`` b = βσ_A²√p, the standard deviation of a logit, may be given instead of β, and must at
-    ``qk_dim`` = p = ∞. ``update="tangent"`` projects the increment on the tangent space before N. ``multiplicities``
-    w_k are masses of the tokens (quadrature nodes of a measure); one of mass zero is a listener: the heads move it with
-    the attention of the others, which do not hear it. ``sigma_v``, ``sigma_a``, ``qk_dim`` are those of
-    Gaussian heads; ``law`` replaces them.
+    Args:
+        d: the width, d ≥ 1. Overlaps fluctuate by d^{-1/2} around the curve of the theory: the larger, the closer.
+        heads: H ≥ 1 per layer. The more, the less a layer moves: only v = (η²/H) d σ_V² matters.
+        step: η > 0, the residual step. The larger, the fewer layers to collapse, and the further from the limit.
+        beta: β ≥ 0, multiplies the score; nothing is divided by √d, and softmax over k includes k = i. The larger, the
+            fewer tokens one listens to: collapse is delayed once b exceeds √(2 log n).
+        logit_scale: b = βσ_A²√p ≥ 0, the standard deviation of a logit, instead of β; it must be given at p = ∞.
+        law: a law of heads (``GaussianHeads``, ``MixtureHeads``) instead of the next three.
+        sigma_v: σ_V > 0, of the entries of V; d^{-1/2} by default.
+        sigma_a: σ_A ≥ 0, of the factors of A; p^{-1/4} by default.
+        qk_dim: p, the dimension of a head, d by default; ∞ is allowed. The smaller, the heavier the tails of a logit.
+        update: "ambient" as in the paper, or "tangent", which projects the increment before N.
+        multiplicities: w_k ≥ 0, masses of the tokens (quadrature nodes of a measure); one of mass zero is a listener:
+            the heads move it with the attention of the others, which do not hear it.
 
     You will see the mean overlap grow like a logistic curve in the diffusive time τ = vℓ, v = (η²/H) d σ_V²: collapse
     to one point after about log(n)/v layers while b is below √(2 log n), much later above.

@@ -37,9 +37,9 @@ class HomogenizedSDE(LimitOfChain):
         x ← Φ_{δ/2} S Φ_{δ/2} x,    S y = N( y + √(ηδ/(HM)) Σ_r ε_r G(y, θ_r) ).
 
     The signs make odd moments of the noise vanish: without them a skew law of heads leaves a third moment of order
-    δ^{3/2} a step, and the order is one half. For centred Gaussian heads D = 0, the signs change nothing, and a step is
-    a layer of a ``RandomTransformer`` with M heads and diffusive time Δτ = (ηδ/H) d σ_V²; its exact fast samplers draw
-    it, with an error O(Δτ).
+    δ^{3/2} per step, and the order is one half. For centred Gaussian heads D = 0, the signs change nothing, and a step
+    is a layer of a ``RandomTransformer`` with M heads and diffusive time Δτ = (ηδ/H) d σ_V²; its exact fast samplers
+    draw it, with an error O(Δτ).
 
     Errors of E[mean overlap] for two heads of equal weight, n = 4, d = 3, H = 1, η = 0.1 until t = 1.2, where chain -
     SDE is -4.2e-4 (exact expectation over heads and signs, M = 1):
@@ -52,6 +52,21 @@ class HomogenizedSDE(LimitOfChain):
     O(η²) at fixed H with ``corrector="full"``. ``method="euler"``, x ← N(x + δD + …), is kept as a peer: its error is
     O(δ) from the drift alone. Good values: δ = η, M = 1..8. Cost of a step: M heads (O(nd² + n²d) each) and nine
     averages of D.
+
+    Args:
+        law: the law of heads.
+        beta: β ≥ 0, multiplies the score.
+        logit_scale: b, the standard deviation of a logit, instead of β.
+        step: η > 0, of the chain whose limit this is; noise and correctors are of its order.
+        heads: H ≥ 1, of that chain. The more, the less noise.
+        time_step: δ > 0, of the integrator; η by default.
+        noise_heads: M ≥ 1 fresh heads per step. The more, the more Gaussian the noise, and the dearer.
+        corrector: how much of D is kept: "full", "paper" (as printed) or "none" (b alone).
+        update: "ambient" or "tangent", that of the chain.
+        method: "split", or "euler" as a peer.
+        multiplicities: masses of the tokens; zero is a listener.
+        tolerance: of the averages over heads that D needs, 1e-3 by default.
+        seed: of those averages.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)

@@ -24,7 +24,14 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 class Perceptron(Module):
-    """x ↦ W σ(B x + b): outer W (d, m), inner B (m, d), bias b (m,)."""
+    """x ↦ W σ(B x + b).
+
+    Args:
+        outer: W, (d, m). The larger, the more the perceptron does against attention.
+        inner: B, (m, d): the directions in which the m neurons look.
+        bias: b, (m,); zero by default.
+        activation: σ: "relu" (the default), "gelu", "silu", "tanh", "erf" or "linear".
+    """
 
     outer: Float[Array, "d m"]
     inner: Float[Array, "m d"]
