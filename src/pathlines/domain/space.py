@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.module import Module
+from pathlines.foundation.traceable import traceable_array
 
 
 class Domain(Module):
@@ -62,9 +63,9 @@ def pair_deficits(x: Float[Array, "n d"]) -> Float[Array, "n n"]:
     return total
 
 
-def checked_tokens(tokens: Any, dim: int) -> np.ndarray:
+def checked_tokens(tokens: Any, dim: int) -> Any:
     """Return tokens as a finite ``(..., n, d)`` array with n ≥ 1 and the domain's d."""
-    array = finite_array("tokens", tokens)
+    array = traceable_array("tokens", tokens)
     if array.ndim < 2 or array.shape[-1] != dim or array.shape[-2] < 1:
         raise ArgumentError(f"Argument `tokens` must have shape (n, {dim}) with n ≥ 1, but has shape {array.shape}.")
     return array

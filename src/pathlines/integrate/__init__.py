@@ -15,3 +15,4 @@ from pathlines.integrate.methods import METHODS as METHODS
 from pathlines.integrate.run import Certificate as Certificate
 from pathlines.integrate.run import Run as Run
 from pathlines.integrate.side_by_side import side_by_side as side_by_side
+from pathlines.integrate.traced import TracedRun as TracedRun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from pathlines.integrate.loops import bounded_while, frugal_scan
 from pathlines.integrate.methods import Method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot, State
@@ -51,7 +53,7 @@ class Controls(NamedTuple):
 @dataclass(frozen=True)
 class Program:
     """What is compiled: a method, what is recorded, which time integrals are carried along, whether to watch for a form
-    that keeps more digits.
+    that keeps more digits; ``bounded`` steps at most between two records, where the loop must have a reverse mode.
     """
 
     method: Method
@@ -60,6 +62,7 @@ class Program:
     power: bool = False
     adaptive: bool = True
     watch: bool = False
+    bounded: int = 0
 
 
 def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
@@ -115,7 +118,7 @@ def advance(
     slope = jax.lax.cond(controls.fresh, lambda: field(here, carry.t), lambda: carry.slope)
     carry = carry._replace(slope=slope)
     if program.adaptive:
-        first = _first_step(program, model, controls, carry, slope[0])
+        first = _first_step(program, model, controls, *jax.lax.stop_gradient((carry, slope[0])))
         carry = carry._replace(h=jnp.where(carry.h > 0, carry.h, first))
 
     def unfinished(c: Carry, target: Array) -> Array:
@@ -124,9 +127,8 @@ def advance(
         return going if ripe is None else going & ~(ripe & controls.watch)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
-        c = jax.lax.while_loop(
-            lambda c: unfinished(c, target), lambda c: step(program, model, field, c, target, controls), c
-        )
+        going, moved = lambda c: unfinished(c, target), lambda c: step(program, model, field, c, target, controls)
+        c = bounded_while(going, moved, c, program.bounded) if program.bounded else jax.lax.while_loop(going, moved, c)
         reached = c.t >= target
         return c, (reached, (*jax.lax.cond(reached, look, lambda c: nothing, c), *c.integrals))
 
@@ -134,12 +136,16 @@ def advance(
         return tuple(o(Snapshot(model, c.state, c.t, start)) for o in program.record)
 
     nothing = jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), jax.eval_shape(look, carry))
-    carry, (reached, records) = jax.lax.scan(to, carry, times)
+    scan = partial(frugal_scan, length=len(times)) if program.bounded else jax.lax.scan
+    carry, (reached, records) = scan(to, carry, times)
     return carry, reached, records
 
 
 def step(program: Program, model: Model, field: Any, c: Carry, target: Array, controls: Controls) -> Carry:
-    """One attempted step towards ``target``: accepted with its error estimate, or retried smaller."""
+    """One attempted step towards ``target``: accepted with its error estimate, or retried smaller.
+
+    Derivatives are those of the states on the steps that were taken: what controls their size has none.
+    """
     remaining = target - c.t
     lands = c.h * (1 + 1e-9) >= remaining
     h = jnp.where(lands, remaining, c.h)
@@ -150,18 +156,20 @@ def step(program: Program, model: Model, field: Any, c: Carry, target: Array, co
     admissible = model.admissible(new)
     finite = finite if admissible is None else finite & admissible
     if program.adaptive:
-        ratio, size = _error(errors, model, controls, c.state, new)
-        ratio = jnp.maximum(ratio, _integral_error(program, errors, controls, c.integrals, integrals))
+        errors, before, after = jax.lax.stop_gradient((errors, (c.state, c.integrals), (new, integrals)))
+        ratio, size = _error(errors, model, controls, before[0], after[0])
+        ratio = jnp.maximum(ratio, _integral_error(program, errors, controls, before[1], after[1]))
         ratio = jnp.where(finite & jnp.isfinite(ratio), ratio, 1e10)
         growth = jnp.clip(0.9 * jnp.maximum(ratio, 1e-16) ** (-1 / (program.method.error_order + 1)), 0.2, 10.0)
         ok = ratio <= 1
-        proposal = jnp.where(ok & (h < c.h), jnp.maximum(c.h, h * growth), h * growth)
+        taken = jax.lax.stop_gradient(h)
+        proposal = jnp.where(ok & (taken < c.h), jnp.maximum(c.h, taken * growth), taken * growth)
         stalled = proposal < 8 * jnp.finfo(c.t.dtype).eps * jnp.maximum(jnp.abs(c.t), jnp.abs(target))
         status = jnp.where(~ok & stalled, jnp.where(finite, STALLED, DIVERGED), OK)
     else:
         ok, proposal, size = finite, c.h, jnp.zeros_like(c.local_error)
         status = jnp.where(finite, OK, DIVERGED)
-    off = _largest(jax.tree.map(jnp.subtract, raw[0], new), c.off_domain.dtype)
+    off = _largest(jax.lax.stop_gradient(jax.tree.map(jnp.subtract, raw[0], new)), c.off_domain.dtype)
     t = jnp.where(lands, target, c.t + h)
     pick = lambda a, b: jax.tree.map(lambda x, y: jnp.where(ok, x, y), a, b)  # noqa: E731
     return Carry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import warnings
@@ -16,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, PathlinesWarning, finite_number, positive_integer, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.programs import times_forgotten
 from pathlines.foundation.progress import Progress
-from pathlines.integrate.advance import OK, Controls, Program, advance, fresh_carry
-from pathlines.integrate.flow import chosen_method
+from pathlines.foundation.traceable import is_traced
+from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
+from pathlines.integrate.checked import chosen_method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model
 
@@ -51,20 +53,25 @@ def shared_settings(
     atol: float | None,
     step: float | None,
     max_steps: int,
+    **program: Any,
 ) -> Lanes:
-    """Check the numbers of a batch against one example of its models and starts."""
+    """Check the numbers of a batch against one example of its models and starts; ``program`` says what else it does."""
     number = lambda x: jnp.asarray(x, tokens.dtype)  # noqa: E731
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
-    program = Program(chosen_method(method, step, model), chosen, adaptive=step is None)
+    work = Program(chosen_method(method, step, model), chosen, adaptive=step is None, **program)
     steps = jnp.asarray(positive_integer("max_steps", max_steps))
     floor = rtol if atol is None else finite_number("atol", atol, low=0.0)
     pieces = _pieces(model, tokens, grid)
-    return Lanes(program, pieces, number(grid), number(rtol), number(floor), number(step or -1.0), steps)
+    first = number(-1.0 if step is None else step)
+    return Lanes(work, pieces, number(grid), number(rtol), number(floor), first, steps)
 
 
 def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, int, float], ...]:
     """(first, last, end) index ranges of the recorded times between the jumps of the drift."""
-    limit, why = model.horizon(tokens)
+    if is_traced(grid):
+        require(not model.breakpoints, "times", "be known numbers when the weights jump", grid)
+        return ((0, len(grid), math.inf),)
+    limit, why = (math.inf, "") if is_traced(model, tokens) else model.horizon(tokens)
     if limit < grid[-1]:
         raise ArgumentError(f"Argument `until` must be below {limit:.4g} in an ensemble ({why}); use flow().")
     ends = sorted({b for b in model.breakpoints if 0 < b < grid[-1]} | {float(grid[-1])})
@@ -74,6 +81,11 @@ def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, i
 
 def one_run(lanes: Lanes, model: Model, tokens: Array) -> tuple[Array, tuple[Array, ...]]:
     """(finished, records) of one lane; records that were not reached are NaN."""
+    return lane(lanes, model, tokens)[1:]
+
+
+def lane(lanes: Lanes, model: Model, tokens: Array) -> tuple[Carry, Array, tuple[Array, ...]]:
+    """``one_run``, and where it ended."""
     state = model.initial(tokens)
     carry = fresh_carry(lanes.program, state, 0.0, 0.0)._replace(h=lanes.step)
     parts = []
@@ -85,7 +97,7 @@ def one_run(lanes: Lanes, model: Model, tokens: Array) -> tuple[Array, tuple[Arr
         parts.append([x[:-1] for x in (reached, *records)])
     reached, *columns = (jnp.concatenate(x) for x in zip(*parts, strict=True))
     blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (c.ndim - 1)), c, jnp.nan) for c in columns)
-    return (carry.status == OK) & jnp.all(reached), blank
+    return carry, (carry.status == OK) & jnp.all(reached), blank
 
 
 def lane_count(n: int, d: int) -> int:

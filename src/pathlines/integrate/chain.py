@@ -19,11 +19,14 @@ from pathlines.foundation.keys import random_key
 from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.integrate.batched import LANE_WORK, in_chunks
-from pathlines.integrate.flow import Recorded, cast
+from pathlines.integrate.checked import Recorded, cast
 from pathlines.integrate.forms import Form
+from pathlines.integrate.loops import frugal_repeat, frugal_scan
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
+from pathlines.integrate.traced import TracedRun, traced_run
 from pathlines.model.base import Model, Snapshot
 from pathlines.numerics.draws import folded
 
@@ -96,6 +99,10 @@ def chain(
     The coordinate ``collapse_layer`` is the layer after which 1 - <x_i, x_j> < 1e-12 for all pairs (NaN: never). Where
     the model watches its layers (``CircleMeasure``: folds) a coordinate and a certificate count those that broke its
     promise, and the certificate says in which layer that happened first.
+
+    Inside ``jax.grad``, ``jvp``, ``jit`` or ``vmap`` the run is a ``TracedRun`` of arrays, as ``flow`` has it: layers
+    are drawn in full ("direct"), whose paths have a derivative in every number; reverse mode keeps about 2√(``depth``)
+    states of each run.
     """
     began = clock.perf_counter()
     make_room_for_programs()
@@ -111,12 +118,18 @@ def chain(
     given = not isinstance(record, tuple) or bool(record)
     chosen = checked_observables(record, [model], first.dtype) if given else ()
     ambient = any(o.ambient for o in chosen) or not chosen
-    posed, name, reason = model.sampled(first.shape, ambient, sampler)
+    traced = is_traced(model, start, key)
+    if traced and sampler == "auto":
+        posed, name, reason = model, "direct", "traced: the layer map itself, whose derivative is that of its matrices"
+    else:
+        posed, name, reason = model.sampled(first.shape, ambient, sampler)
     chosen = chosen or (positions if posed.has_tokens else _whole_state(jax.eval_shape(posed.initial, example)),)
     clocks = model.clocks
     tick = jnp.asarray(next(iter(clocks.values()), 1.0), first.dtype)
     counts = jnp.asarray([every] * (depth // every) + [0], jnp.int32)
     plan = _Plan(cast(posed, first.dtype), law, key, tick, counts, jnp.asarray(common), chosen, runs is None)
+    if traced:
+        return _traced_chain(plan, model, example, runs, depth, every, Form(name, 0.0, reason))
     width, groups = _sizes(plan, example, count, memory)
     columns = in_chunks(lambda indices: _groups(plan, jnp.asarray(indices)), plan, count, width, groups, progress)
     columns, (collapse, broken), final = columns[: len(chosen)], columns[len(chosen) :][:2], columns[len(chosen) + 2 :]
@@ -143,6 +156,51 @@ def chain(
     return Run(data, found, (form,), "completed", setting, clock.perf_counter() - began, model, state)
 
 
+def _traced_chain(
+    plan: _Plan, model: Model, example: Any, runs: int | None, depth: int, every: int, form: Form
+) -> TracedRun:
+    """The same layers, in loops that have a reverse mode: records with the axis ``run`` first unless it is one run."""
+    width = _sizes(plan, example, runs or 1, 1e9)[0]
+    final, columns = _frugal_runs(plan, runs, depth // every, every, width)
+    layers = np.arange(0, depth + 1, every)
+    clocks = {name: per_layer * layers for name, per_layer in model.clocks.items()}
+    data = {"time": plan.tick * layers, "layer": layers, **clocks}
+    data |= {o.name: c for o, c in zip(plan.chosen, columns, strict=True)}
+    return traced_run(data, (form,), model, Final(plan.model, final, plan.tick * depth, example), True)
+
+
+@eqx.filter_jit
+def _frugal_runs(plan: _Plan, runs: int | None, rows: int, every: int, width: int) -> tuple[Any, tuple[Array, ...]]:
+    """(last states, records) of all runs, ``width`` of them side by side."""
+    one = jax.checkpoint(lambda run: _frugal_run(plan, run, rows, every))
+    if runs is None:
+        return one(jnp.zeros((), jnp.int32))
+    return jax.lax.map(one, jnp.arange(runs, dtype=jnp.int32), batch_size=width)
+
+
+def _frugal_run(plan: _Plan, run: Array, rows: int, every: int) -> tuple[Any, tuple[Array, ...]]:
+    """(last state, records) of one run."""
+    model, weights, start = _begun(plan, run)
+
+    def look(carry: tuple[Any, Array]) -> tuple[Array, ...]:
+        return tuple(o(Snapshot(model, carry[0], carry[1] * plan.tick, start)) for o in plan.chosen)
+
+    def one(carry: tuple[Any, Array]) -> tuple[Any, Array]:
+        state, number = carry
+        return model.random_layer(state, number, folded(weights, number + 1)), number + 1
+
+    begin = (start, jnp.zeros((), jnp.int32))
+    last, records = frugal_scan(lambda c, _: (frugal_repeat(one, c, every), look(c)), begin, None, rows)
+    return last[0], tuple(jnp.concatenate([r, final[None]]) for r, final in zip(records, look(last), strict=True))
+
+
+def _begun(plan: _Plan, run: Array) -> tuple[Model, PRNGKeyArray, Any]:
+    """The model, the key of its weights, and the first state of a run."""
+    mine, weights = folded(plan.key, run), folded(plan.key, jnp.where(plan.common, 0, run))
+    drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
+    return plan.model, weights, plan.model.initial(drawn)
+
+
 def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNGKeyArray], Any], Any]:
     """The law of the starts and one example, checked by the model and in one floating dtype."""
     if callable(start):
@@ -151,7 +209,7 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
         return start, example
     if isinstance(start, list):
         start = finite_array("start", start)
-    arrays = jax.tree.map(lambda x: finite_array("start", x), model.admitted(start))
+    arrays = jax.tree.map(lambda x: traceable_array("start", x), model.admitted(start))
     model.check(arrays)
     leaves = jax.tree.leaves(arrays)
     single = all(x.dtype == np.float32 for x in leaves)
@@ -193,10 +251,7 @@ def _groups(plan: _Plan, runs: Array) -> tuple[Array, tuple[Array, ...]]:
 
 def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
     """(finished, records, layer of collapse, count and first of broken layers; for a single run, the last state)."""
-    model, mine = plan.model, folded(plan.key, run)
-    weights = folded(plan.key, jnp.where(plan.common, 0, run))
-    drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
-    start = model.initial(drawn)
+    model, weights, start = _begun(plan, run)
 
     def look(state: Any, number: Array) -> tuple[Array, ...]:
         snapshot = Snapshot(model, state, number * plan.tick, start)

@@ -14,9 +14,10 @@ import numpy as np
 
 from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, finite_number, require
+from pathlines.integrate.checked import admitted_tokens
 from pathlines.integrate.cluster_flow import cluster_flow, merging_gap
 from pathlines.integrate.cluster_pulls import energy_of, pulls
-from pathlines.integrate.flow import admitted_tokens, flow
+from pathlines.integrate.flow import flow
 from pathlines.integrate.run import Certificate, Run
 from pathlines.integrate.staircase import Staircase
 from pathlines.model import SelfAttention

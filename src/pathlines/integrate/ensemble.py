@@ -18,7 +18,7 @@ from pathlines.foundation.errors import ArgumentError, finite_array, finite_numb
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
-from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
+from pathlines.integrate.checked import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Run, describe, provenance

@@ -4,43 +4,30 @@ from __future__ import annotations
 
 import time as clock
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import (
-    ArgumentError,
-    FormError,
-    PathlinesWarning,
-    finite_array,
-    finite_number,
-    of_kind,
-    positive_integer,
-    require,
-)
-from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.errors import PathlinesWarning, finite_number, positive_integer, require
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
+from pathlines.foundation.traceable import is_traced
 from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
+from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast, chosen_method, time_grid
 from pathlines.integrate.checkpoint import capture, restore
 from pathlines.integrate.forms import choose_form, with_sums
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
-from pathlines.integrate.methods import METHODS, Method
-from pathlines.integrate.observe import Observable, checked_observables, positions
+from pathlines.integrate.methods import Method
+from pathlines.integrate.observe import checked_observables, positions
 from pathlines.integrate.run import Final, Run, describe, provenance
+from pathlines.integrate.traced import traced_flow
 from pathlines.model.base import Model
-
-FIXED_STEP_ERROR = 1e-10
-"""Relative error of sums over tokens where no tolerance was given."""
-
-Recorded = Sequence[Observable | str] | Observable | str
 
 
 def flow(
@@ -85,9 +72,18 @@ def flow(
     Recorded states are solver steps, not interpolants. A run that cannot go on (divergence, stalled steps, Ctrl-C)
     returns what it has, warns, and says when and why in ``run.outcome``.
     Cost: (drifts per step) × (cost of a drift). Memory: what is recorded, plus one state.
+
+    Inside ``jax.grad``, ``jvp``, ``jit`` or ``vmap`` (a number of the model, ``tokens``, ``times``, ``until`` or
+    ``step`` is a tracer) the run is a ``TracedRun``: ``run["energy"]`` is an array over the recorded times. The form is
+    then "tokens", and derivatives are those of the steps taken: right to about ``rtol``. Reverse mode keeps
+    2√(records) + 2√(``max_steps``) states and takes about five times as long as the run.
     """
     began = clock.perf_counter()
     make_room_for_programs()
+    if is_traced(model, tokens, until, times, step):
+        require(resume is None and checkpoint is None, "checkpoint", "be None in a traced function", checkpoint)
+        grid = time_grid(until, times)
+        return traced_flow(model, tokens, grid, record, accumulate, method, rtol, atol, step, form, max_steps)
     tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     summed = checked_observables(accumulate, [model], tokens.dtype)
@@ -127,52 +123,10 @@ def flow(
     return Run(data, checks, tuple(journey.forms), outcome, setting, seconds, model, final)
 
 
-def admitted_tokens(model: Model, tokens: Any) -> jax.Array:
-    """Tokens as a float array of one dtype, checked against the model."""
-    of_kind("model", model, Model, "a model")
-    array = finite_array("tokens", tokens)
-    known = array.dtype if array.dtype in (np.float32, np.float64) else "float64"
-    dtype = resolve_dtype(known, "pass tokens.astype('float32')")
-    model.check(array)
-    return jnp.asarray(array, dtype)
-
-
-def time_grid(until: Any, times: Any) -> np.ndarray:
-    """Recorded times from ``until`` or ``times``, exactly one of them."""
-    if (until is None) == (times is None):
-        raise ArgumentError("Give either `until` (the last time) or `times` (all recorded times).")
-    if times is None:
-        return np.linspace(0.0, finite_number("until", until, low=0.0, open_low=True), 101)
-    grid = np.atleast_1d(finite_array("times", times)).astype(float)
-    if grid.ndim != 1 or len(grid) == 0 or grid[0] < 0 or np.any(np.diff(grid) <= 0):
-        raise ArgumentError("Argument `times` must be increasing numbers ≥ 0.")
-    return grid
-
-
-def chosen_method(name: str, step: Any, model: Model) -> Method:
-    """The method of that name; an adaptive one takes no step, a fixed one needs it, a spherical one a sphere."""
-    method = METHODS[name]
-    if method.spherical and getattr(model, "space", "") != "sphere":
-        raise FormError(f"Method `{name}` moves tokens along great circles: it needs SelfAttention on the sphere.")
-    if method.error_order == 0 and step is None:
-        raise ArgumentError(f"Method `{name}` has no error estimate: give `step`, or use 'rk45' or 'dop853'.")
-    if step is not None:
-        finite_number("step", step, low=0.0, open_low=True)
-    return method
-
-
 def _form_on_sphere(method: str, form: str) -> str:
     """A spherical method keeps to tokens: no other form may serve or take over on the way."""
     require(form in ("auto", "tokens", "span"), "form", f"be 'tokens' or 'span' for method '{method}'", form)
     return "tokens" if form == "auto" else form
-
-
-def cast(model: Model, dtype: Any) -> Model:
-    """The model with its floating arrays in the dtype of the tokens."""
-    strange = lambda x: eqx.is_inexact_array(x) and not jnp.iscomplexobj(x) and x.dtype != dtype  # noqa: E731
-    if not any(strange(leaf) for leaf in jax.tree.leaves(model)):
-        return model
-    return jax.tree.map(lambda x: x.astype(dtype) if strange(x) else x, model)
 
 
 @cache

@@ -12,12 +12,15 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.programs import make_room_for_programs
-from pathlines.integrate.flow import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
+from pathlines.foundation.traceable import is_traced, traceable_number
+from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
+from pathlines.integrate.loops import frugal_repeat, frugal_scan
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
+from pathlines.integrate.traced import PORTABLE, TracedRun, traced_run, with_dense_sums
 from pathlines.model.base import Model, Snapshot
 
 
@@ -34,6 +37,9 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
 
     This is the network itself, not an integrator: x ← N(x + ηA) moves each token by ηPA/(1 + η<x, A>), to first
     order the flow of another equation than SA (arXiv:2312.10794 writes the two as one).
+
+    Inside ``jax.grad``, ``jvp``, ``jit`` or ``vmap`` the run is a ``TracedRun`` of arrays, as ``flow`` has it; reverse
+    mode keeps about 2√(``depth``) states.
     """
     began = clock.perf_counter()
     make_room_for_programs()
@@ -41,8 +47,10 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
-    eta = finite_number("step", step, low=0.0, open_low=True)
+    eta = traceable_number("step", step, low=0.0, open_low=True)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
+    if is_traced(model, tokens, eta):
+        return _traced_layers(model, tokens, eta, chosen, depth, every)
     n, d = tokens.shape[-2:]
     exact, choice = cast(model, tokens.dtype).summed(n, d, tokens.dtype, FIXED_STEP_ERROR / 10)
     final, columns = _stack(exact, exact.initial(tokens), jnp.asarray(eta, tokens.dtype), chosen, depth // every, every)
@@ -68,23 +76,43 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     return Run(data, (check,), (form,), "completed", setting, seconds, model, Final(exact, final, eta * depth, tokens))
 
 
+def _traced_layers(
+    model: Model, tokens: Any, eta: Any, chosen: tuple[Observable, ...], depth: int, every: int
+) -> TracedRun:
+    """The same layers, in loops that have a reverse mode."""
+    exact, sums = with_dense_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
+    step = jnp.asarray(eta, tokens.dtype)
+    final, columns = _stack(exact, exact.initial(tokens), step, chosen, depth // every, every, frugal=True)
+    numbers = np.arange(0, depth + 1, every)
+    data = {"time": step * numbers, "layer": numbers, **{o.name: c for o, c in zip(chosen, columns, strict=True)}}
+    forms = (Form("tokens", 0.0, f"traced: {PORTABLE}{sums}"),)
+    return traced_run(data, forms, model, Final(exact, final, step * depth, tokens), True)
+
+
 @eqx.filter_jit
 def _stack(
-    model: Model, start: Any, step: Array, chosen: tuple[Observable, ...], rows: int, every: int
+    model: Model,
+    start: Any,
+    step: Array,
+    chosen: tuple[Observable, ...],
+    rows: int,
+    every: int,
+    frugal: bool = False,
 ) -> tuple[Any, tuple[Array, ...]]:
     def look(state: Any, number: Array) -> tuple[Array, ...]:
         snapshot = Snapshot(model, state, number * step, start)
         return tuple(o(snapshot) for o in chosen)
 
-    def one(i: Array, item: tuple[Any, Array]) -> tuple[Any, Array]:
+    def one(item: tuple[Any, Array]) -> tuple[Any, Array]:
         state, number = item
         return model.layer(state, number * step, step), number + 1
 
     def row(item: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], tuple[Array, ...]]:
-        item = jax.lax.fori_loop(0, every, one, item)
+        item = frugal_repeat(one, item, every) if frugal else jax.lax.fori_loop(0, every, lambda i, c: one(c), item)
         return item, look(*item)
 
     zero = jnp.zeros((), step.dtype)
-    (final, _), rest = jax.lax.scan(row, (start, zero), None, length=rows)
+    scan = frugal_scan if frugal else jax.lax.scan
+    (final, _), rest = scan(row, (start, zero), None, length=rows)
     first = look(start, zero)
     return final, tuple(jnp.concatenate([a[None], b]) for a, b in zip(first, rest, strict=True))

@@ -36,7 +36,7 @@ class Final(NamedTuple):
 
     model: Any
     state: Any
-    time: float
+    time: Any
     start: Any
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
-from pathlines.integrate.flow import Recorded, admitted_tokens, cast, time_grid
+from pathlines.integrate.checked import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.model.base import Model
 

@@ -15,12 +15,13 @@ import msgspec
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.space import pair_deficits
-from pathlines.foundation.errors import ArgumentError, FormError, finite_array, require
+from pathlines.foundation.errors import ArgumentError, FormError, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.parameters import record_of
 from pathlines.foundation.registry import Registry
 from pathlines.foundation.setting import Setting
+from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.kernels.choice import Choice
 
 State = Any
@@ -239,8 +240,8 @@ def checked_multiplicities(multiplicities: Any) -> Float[Array, " n"] | None:
     """Masses of tokens: at least 0, not all 0. A token of mass zero listens and is not heard."""
     if multiplicities is None:
         return None
-    weights = finite_array("multiplicities", multiplicities, ("n",))
-    fine = bool((weights >= 0).all() and weights.sum() > 0)
+    weights = traceable_array("multiplicities", multiplicities, ("n",))
+    fine = is_traced(weights) or bool((weights >= 0).all() and weights.sum() > 0)
     require(fine, "multiplicities", "be at least 0, with a positive sum", weights)
     return jnp.asarray(weights, float)
 

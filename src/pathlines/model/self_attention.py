@@ -7,16 +7,16 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import ATTENTIONS, Attention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, finite_number, of_kind, require
+from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import PERSPECTIVE, Paper
+from pathlines.foundation.traceable import is_traced, traceable_number
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
@@ -95,13 +95,13 @@ class SelfAttention(Model):
         causal: Any = False,
         prefix: str = "sum",
     ) -> None:
-        beta = finite_number("beta", beta, low=0.0)
+        beta = traceable_number("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
         kind = SoftmaxAttention() if attention is None else attention
         self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
         of_kind("attention", self.attention, Attention, "a kind of attention or its name")
         self.mask = Mask(self.attention, causal, prefix)
-        if isinstance(self.attention, UnnormalisedAttention) and beta - float(self.attention.shift) > 700:
+        if self._overflows(beta):
             raise ArgumentError(
                 f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
                 "kernel e^(β(<x,y>-1)), attention=UnnormalisedAttention(shift=beta), whose time runs e^β times slower."
@@ -110,7 +110,7 @@ class SelfAttention(Model):
         self.weights = IdentityWeights() if weights is None else of_kind("weights", weights, Weights, "Weights")
         self.perceptron = None if perceptron is None else of_kind("perceptron", perceptron, Perceptron, "a Perceptron")
         self.multiplicities = checked_multiplicities(multiplicities)
-        whole = multiplicities is None or self.mask.causal
+        whole = multiplicities is None or self.mask.causal or is_traced(multiplicities)
         self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1
         self.space = space
         self.identity, top = _energy_identity(self)
@@ -118,6 +118,11 @@ class SelfAttention(Model):
         self.symmetric_value = symmetric_value(self.weights)
         require(summation in SUMMATIONS, "summation", f"be one of {', '.join(SUMMATIONS)}", summation)
         self.summation, self.fast = summation, None
+
+    def _overflows(self, beta: Any) -> bool:
+        if not isinstance(self.attention, UnnormalisedAttention) or is_traced(beta, self.attention):
+            return False
+        return bool(beta - float(self.attention.shift) > 700)
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -135,10 +140,10 @@ class SelfAttention(Model):
 
     def check(self, tokens: Any) -> None:
         """Tokens of the domain, with the width of the weights and one multiplicity each."""
-        array = np.asarray(tokens)
-        if array.ndim < 2 or 0 in array.shape:
-            raise ArgumentError(f"Argument `tokens` must have shape (n, d) with n, d ≥ 1, but has shape {array.shape}.")
-        n, d = array.shape[-2:]
+        shape = np.shape(tokens)
+        if len(shape) < 2 or 0 in shape:
+            raise ArgumentError(f"Argument `tokens` must have shape (n, d) with n, d ≥ 1, but has shape {shape}.")
+        n, d = shape[-2:]
         self.domain(d).check(tokens)
         heads = self.weights.at(START)
         if heads is not None and heads.value.shape[-1] != d:
@@ -153,7 +158,9 @@ class SelfAttention(Model):
                 f"Argument `multiplicities` must have one entry per token ({n}), not {self.multiplicities.shape}."
             )
         self.mask.check(n, self.multiplicities)
-        if array.ndim == 2 and (text := self.attention.caution(lambda: self._scaled_pairs(array))):
+        if len(shape) != 2 or is_traced(self, tokens):
+            return
+        if text := self.attention.caution(lambda: self._scaled_pairs(np.asarray(tokens))):
             warnings.warn(text, PathlinesWarning, stacklevel=4)
 
     def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -197,7 +204,7 @@ class SelfAttention(Model):
         """Those that ``summed`` chose for a run; where a drift is called by itself, those that were asked for."""
         if self.fast is not None or self.summation != "spectral":
             return self.fast
-        if isinstance(self.beta, jax.core.Tracer):
+        if is_traced(self.beta):
             raise FormError(
                 "summation='spectral' needs β as a number when a program is compiled, but β is an argument of it: "
                 "compile jax.jit(lambda x, t: model.drift(x, t)), use flow, or sweep with summation='dense'."

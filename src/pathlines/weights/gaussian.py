@@ -9,7 +9,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.errors import positive_integer, require
+from pathlines.foundation.traceable import is_traced, known, traceable_number
 from pathlines.numerics.draws import Draws
 from pathlines.weights.heads import Heads
 from pathlines.weights.law import LAWS, HeadLaw, as_matrix, is_zero, square_matrix
@@ -52,10 +53,10 @@ class GaussianHeads(HeadLaw):
             finite or sigma_a in (None, 0), "sigma_a", "be None at qk_dim = inf (scores have unit variance)", sigma_a
         )
         usual = self.qk_dim**-0.25 if finite else 1.0
-        spread = usual if sigma_a is None else finite_number("sigma_a", sigma_a, low=0.0)
-        self.sigma_v = jnp.asarray(self.d**-0.5 if sigma_v is None else finite_number("sigma_v", sigma_v, low=0.0))
+        spread = usual if sigma_a is None else traceable_number("sigma_a", sigma_a, low=0.0)
+        self.sigma_v = jnp.asarray(self.d**-0.5 if sigma_v is None else traceable_number("sigma_v", sigma_v, low=0.0))
         self.sigma_a = jnp.asarray(spread)
-        self.random_scores = spread > 0
+        self.random_scores = is_traced(spread) or spread > 0
         self.value_mean = square_matrix("value_mean", value_mean, self.d)
         self.score_mean = square_matrix("score_mean", score_mean, self.d)
 
@@ -88,11 +89,11 @@ class GaussianHeads(HeadLaw):
         return as_matrix(self.score_mean, self.d)
 
     @property
-    def score_std(self) -> float:
+    def score_std(self) -> Any:
         """σ_A² √p, and one at p = ∞."""
         if not self.random_scores:
             return 0.0
-        return float(self.sigma_a) ** 2 * math.sqrt(self.qk_dim) if math.isfinite(self.qk_dim) else 1.0
+        return known(self.sigma_a) ** 2 * math.sqrt(self.qk_dim) if math.isfinite(self.qk_dim) else 1.0
 
     @property
     def centred(self) -> bool:

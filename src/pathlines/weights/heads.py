@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.foundation.errors import ArgumentError, finite_array
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.module import Module
+from pathlines.foundation.traceable import traceable_array
 
 
 class Heads(Module):
@@ -40,7 +41,7 @@ class Weights(Module):
 
 def stacked(name: str, matrix: Any, leading: int) -> np.ndarray:
     """Return a finite stack of matrices with ``leading`` axes in front, adding missing axes of size one."""
-    array = finite_array(name, matrix)
+    array = traceable_array(name, matrix)
     if not 2 <= array.ndim <= 2 + leading:
         wanted = " or ".join(["(p, d)", "(heads, p, d)", "(pieces, heads, p, d)"][: leading + 1])
         raise ArgumentError(f"Argument `{name}` must have shape {wanted}, but has shape {array.shape}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from pathlines.foundation.errors import finite_number
+from pathlines.foundation.traceable import traceable_number
 from pathlines.weights.heads import Heads, Weights
 
 
@@ -15,7 +15,7 @@ class IdentityWeights(Weights):
     value: Array
 
     def __init__(self, value: float = 1.0) -> None:
-        self.value = jnp.asarray(finite_number("value", value))
+        self.value = jnp.asarray(traceable_number("value", value))
 
     def at(self, t: Array) -> Heads | None:
         """No matrices at all."""

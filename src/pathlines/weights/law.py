@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.foundation.errors import finite_array
 from pathlines.foundation.module import Module
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.weights.heads import Heads
 
 
@@ -64,8 +64,8 @@ def square_matrix(name: str, matrix: Any, d: int) -> Float[Array, ...] | None:
     """A d × d matrix, or a number c standing for c·I (kept as a number), or ``None``."""
     if matrix is None:
         return None
-    array = finite_array(name, matrix)
-    return jnp.asarray(array if array.ndim == 0 else finite_array(name, array, (d, d)), float)
+    array = traceable_array(name, matrix)
+    return jnp.asarray(array if array.ndim == 0 else traceable_array(name, array, (d, d)), float)
 
 
 def as_matrix(matrix: Array | None, d: int) -> Float[Array, "d d"]:
@@ -77,7 +77,7 @@ def as_matrix(matrix: Array | None, d: int) -> Float[Array, "d d"]:
 
 def is_zero(matrix: Array | None) -> bool:
     """Whether a mean is absent or zero."""
-    return matrix is None or not np.any(np.asarray(matrix))
+    return matrix is None or (not is_traced(matrix) and not np.any(np.asarray(matrix)))
 
 
 LAWS: Registry[Callable[..., HeadLaw]] = Registry("law of heads", "pathlines.weights")

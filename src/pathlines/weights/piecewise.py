@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.foundation.errors import ArgumentError, finite_array
+from pathlines.foundation.traceable import traceable_array
 from pathlines.weights.heads import Heads, Weights, check_heads, stacked
 
 
@@ -62,5 +63,5 @@ class PiecewiseWeights(Weights):
 
 
 def _pieces(name: str, matrices: Any) -> np.ndarray:
-    array = finite_array(name, matrices)
+    array = traceable_array(name, matrices)
     return stacked(name, array[:, None] if array.ndim == 3 else array, 2)

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import Attention, HardmaxAttention, SoftmaxAttention
 from pathlines.domain import Euclidean
-from pathlines.foundation.errors import finite_array, finite_number, of_kind
+from pathlines.foundation.errors import of_kind
 from pathlines.foundation.papers import PERSPECTIVE, Paper
+from pathlines.foundation.traceable import traceable_array, traceable_number
 from pathlines.kernels import attend, attention_weights
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.weights.heads import check_heads, stacked
@@ -38,11 +39,11 @@ class FrozenExponentAttention(Model):
     def __init__(
         self, value: Any, beta: float = 1.0, query: Any = None, key: Any = None, attention: Attention | None = None
     ) -> None:
-        self.value = jnp.asarray(finite_array("value", value, ("d", "d")), float)
+        self.value = jnp.asarray(traceable_array("value", value, ("d", "d")), float)
         stacks = [None if m is None else stacked(k, m, 1) for k, m in (("query", query), ("key", key))]
         check_heads(stacks[0], stacks[1], stacked("value", value, 1))
         self.query, self.key = (None if m is None else jnp.asarray(m[0], float) for m in stacks)
-        self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
+        self.beta = jnp.asarray(traceable_number("beta", beta, low=0.0))
         kind = SoftmaxAttention() if attention is None else attention
         self.attention = of_kind("attention", kind, Attention, "a kind of attention")
 

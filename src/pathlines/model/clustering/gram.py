@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 
 from pathlines.domain import Sphere
 from pathlines.domain.space import pair_deficits
-from pathlines.foundation.errors import FormError, finite_number
+from pathlines.foundation.errors import FormError
 from pathlines.foundation.papers import PERSPECTIVE, Paper
+from pathlines.foundation.traceable import traceable_number
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.parts.energy import pair_energy
 
@@ -38,7 +39,7 @@ class GramAttention(Model):
     def __init__(
         self, beta: Any = 4.0, multiplicities: Any = None, unnormalised: bool = False, shift: Any = 0.0
     ) -> None:
-        self.beta = jnp.asarray(beta) if isinstance(beta, Array) else jnp.asarray(finite_number("beta", beta, low=0.0))
+        self.beta = jnp.asarray(traceable_number("beta", beta, low=0.0))
         self.shift = jnp.asarray(shift)
         self.multiplicities = multiplicities
         self.unnormalised = unnormalised

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
-from pathlines.foundation.errors import finite_array, of_kind, require
+from pathlines.foundation.errors import of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
+from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, Scheme
@@ -66,8 +67,9 @@ class NormalisedAttention(Model):
     ) -> None:
         self.inner = SelfAttention(beta, attention=attention, weights=weights, multiplicities=multiplicities)
         self.scheme = SCHEMES[scheme]() if isinstance(scheme, str) else of_kind("scheme", scheme, Scheme, "a Scheme")
-        magnitudes = finite_array("magnitudes", magnitudes)
-        require(bool((magnitudes > 0).all()) and magnitudes.ndim <= 1, "magnitudes", "be positive", magnitudes)
+        magnitudes = traceable_array("magnitudes", magnitudes)
+        positive = is_traced(magnitudes) or bool((magnitudes > 0).all())
+        require(positive and magnitudes.ndim <= 1, "magnitudes", "be positive", magnitudes)
         self.magnitudes = jnp.asarray(magnitudes, float)
 
     @property

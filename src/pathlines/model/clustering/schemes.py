@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.module import Module
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.traceable import traceable_number
 
 Column = Float[Array, "n 1"]
 
@@ -128,7 +129,7 @@ class NGPT(Scheme):
     alpha: Float[Array, ""]
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = jnp.asarray(finite_number("alpha", alpha, low=0.0, open_low=True))
+        self.alpha = jnp.asarray(traceable_number("alpha", alpha, low=0.0, open_low=True))
 
     def rates(self, t: Array, r: Column, h: Column, m: Column) -> tuple[Column, Column]:
         """(m/α, 0)."""

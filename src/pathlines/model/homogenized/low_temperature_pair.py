@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.errors import positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
+from pathlines.foundation.traceable import known, traceable_number
 from pathlines.model.base import MODELS, Description
 from pathlines.model.homogenized.pair import PairDiffusion, PairModel, Scalar
 from pathlines.numerics.chi import chi_counts, chi_from
@@ -45,8 +46,8 @@ class LowTemperaturePair(PairModel):
     ) -> None:
         self.d = positive_integer("d", d, least=4)
         self.heads = positive_integer("heads", heads)
-        self.step = jnp.asarray(finite_number("step", step, low=0.0, open_low=True))
-        self.sigma_v = jnp.asarray(self.d**-0.5 if sigma_v is None else finite_number("sigma_v", sigma_v, low=0.0))
+        self.step = jnp.asarray(traceable_number("step", step, low=0.0, open_low=True))
+        self.sigma_v = jnp.asarray(self.d**-0.5 if sigma_v is None else traceable_number("sigma_v", sigma_v, low=0.0))
         p = (
             math.inf
             if qk_dim in (math.inf, "inf")
@@ -60,7 +61,7 @@ class LowTemperaturePair(PairModel):
     @property
     def clocks(self) -> dict[str, float]:
         """Diffusive time v of a layer, and v/d."""
-        v = float(self.step) ** 2 / self.heads * self.d * float(self.sigma_v) ** 2
+        v = known(self.step) ** 2 / self.heads * self.d * known(self.sigma_v) ** 2
         return {"tau": v, "slow": v / self.d}
 
     @property
@@ -131,13 +132,13 @@ class LogisticPair(PairDiffusion):
     time_step: Float[Array, ""]
 
     def __init__(self, kappa: float = 2.0, time_step: float = 0.01) -> None:
-        self.kappa = jnp.asarray(finite_number("kappa", kappa))
-        self.time_step = jnp.asarray(finite_number("time_step", time_step, low=0.0, open_low=True))
+        self.kappa = jnp.asarray(traceable_number("kappa", kappa))
+        self.time_step = jnp.asarray(traceable_number("time_step", time_step, low=0.0, open_low=True))
 
     @property
     def clocks(self) -> dict[str, float]:
         """The slow time t."""
-        return {"t": float(self.time_step)}
+        return {"t": known(self.time_step)}
 
     def coefficients(self, y: Scalar) -> tuple[Scalar, Scalar]:
         """((2-κ) tanh y, √2)."""

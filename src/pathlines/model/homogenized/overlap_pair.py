@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
+from pathlines.foundation.traceable import known, traceable_number
 from pathlines.model.base import MODELS, Description
 from pathlines.model.homogenized.pair import PairDiffusion, PairModel, Scalar
 from pathlines.model.parts.splitting import STAGES, split_step
@@ -38,13 +39,13 @@ class FixedScorePair(PairDiffusion):
 
     def __init__(self, d: int = 8, beta: float = 3.0, time_step: float = 0.05) -> None:
         self.d = jnp.asarray(float(positive_integer("d", d, least=2)))
-        self.beta = jnp.asarray(finite_number("beta", beta, low=0.0))
-        self.time_step = jnp.asarray(finite_number("time_step", time_step, low=0.0, open_low=True))
+        self.beta = jnp.asarray(traceable_number("beta", beta, low=0.0))
+        self.time_step = jnp.asarray(traceable_number("time_step", time_step, low=0.0, open_low=True))
 
     @property
     def clocks(self) -> dict[str, float]:
         """Diffusive time."""
-        return {"tau": float(self.time_step)}
+        return {"tau": known(self.time_step)}
 
     def coefficients(self, y: Scalar) -> tuple[Scalar, Scalar]:
         """(μ, σ)."""
@@ -78,14 +79,14 @@ class RandomScorePair(PairModel):
 
     def __init__(self, d: int = 8, logit_scale: float = 4.0, time_step: float = 0.05, noise_heads: int = 2) -> None:
         self.d = jnp.asarray(float(positive_integer("d", d, least=3)))
-        self.logit_scale = jnp.asarray(finite_number("logit_scale", logit_scale, low=0.0))
-        self.time_step = jnp.asarray(finite_number("time_step", time_step, low=0.0, open_low=True))
+        self.logit_scale = jnp.asarray(traceable_number("logit_scale", logit_scale, low=0.0))
+        self.time_step = jnp.asarray(traceable_number("time_step", time_step, low=0.0, open_low=True))
         self.noise_heads = positive_integer("noise_heads", noise_heads)
 
     @property
     def clocks(self) -> dict[str, float]:
         """Diffusive time."""
-        return {"tau": float(self.time_step)}
+        return {"tau": known(self.time_step)}
 
     def averages(self, y: Scalar, sums: Array, differences: Array) -> tuple[Scalar, Scalar, Scalar]:
         """Means of T, C and Ψ over draws of normals for U and D."""

@@ -13,9 +13,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
 from pathlines.domain.span import cholesky, reduced
-from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, positive_integer
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION, Paper
+from pathlines.foundation.traceable import known, traceable_number
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.homogenized.random_transformer import moved, spread_of
 from pathlines.model.parts.perceptron import ACTIVATIONS
@@ -60,7 +61,7 @@ class PerceptronNoise(Module):
                 f"Argument `width` must be given for `{activation}`: closed kernels are those of {known}."
             )
         self.activation = activation
-        self.sigma_w = jnp.asarray(finite_number("sigma_w", sigma_w, low=0.0, open_low=True))
+        self.sigma_w = jnp.asarray(traceable_number("sigma_w", sigma_w, low=0.0, open_low=True))
         self.width = None if width is None else positive_integer("width", width)
 
     def factor(self, x: Float[Array, "n d"], draws: Draws) -> Float[Array, "n q"]:
@@ -119,13 +120,13 @@ class RandomPerceptron(Model):
     ) -> None:
         self.noise = PerceptronNoise(activation, sigma_w, width)
         self.attention = attention
-        self.strength = jnp.asarray(finite_number("strength", strength, low=0.0))
-        self.time_step = jnp.asarray(finite_number("time_step", time_step, low=0.0, open_low=True))
+        self.strength = jnp.asarray(traceable_number("strength", strength, low=0.0))
+        self.time_step = jnp.asarray(traceable_number("time_step", time_step, low=0.0, open_low=True))
 
     @property
     def clocks(self) -> dict[str, float]:
         """t = δℓ."""
-        return {"t": float(self.time_step)}
+        return {"t": known(self.time_step)}
 
     def check(self, tokens: Any) -> None:
         """Unit rows."""

@@ -14,9 +14,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.attention import SoftmaxAttention
 from pathlines.domain import Sphere
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.module import exactly, overridden
 from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Paper
+from pathlines.foundation.traceable import is_traced, known, traceable_number
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
 from pathlines.model.homogenized.random_parameters import LayerParameters
@@ -78,7 +79,7 @@ class RandomTransformer(Model):
         self.law = _law(d, law, sigma_v, sigma_a, qk_dim)
         self.beta = jnp.asarray(_inverse_temperature(self.law, beta, logit_scale))
         self.heads = positive_integer("heads", heads)
-        self.step = jnp.asarray(finite_number("step", step, low=0.0, open_low=True))
+        self.step = jnp.asarray(traceable_number("step", step, low=0.0, open_low=True))
         require(update in ("ambient", "tangent"), "update", "be 'ambient' or 'tangent'", update)
         self.update = update
         self.multiplicities = checked_multiplicities(multiplicities)
@@ -91,10 +92,10 @@ class RandomTransformer(Model):
     @property
     def parameters(self) -> LayerParameters:
         """ς², α, v, b and the like."""
-        d, heads, eta, beta, law = self.d, self.heads, float(self.step), float(self.beta), self.law
+        d, heads, eta, beta, law = self.d, self.heads, known(self.step), known(self.beta), self.law
         if not exactly(law, GaussianHeads):
             return LayerParameters(d, heads, eta, beta, float(d), None, None, None, None, None, None)
-        sigma = float(law.sigma_v)
+        sigma = known(law.sigma_v)
         proxy = sigma**2 * (d - 1) if law.centred or not law.random_scores else None
         alpha = None if proxy is None else eta * proxy / heads
         effective = beta * law.score_std * math.sqrt(d)
@@ -110,9 +111,9 @@ class RandomTransformer(Model):
     @property
     def clocks(self) -> dict[str, float]:
         """Diffusive time v and macroscopic time η of a layer; the diffusive one first when the drift vanishes."""
-        times = {"t": float(self.step)}
+        times = {"t": known(self.step)}
         clock = self.parameters.layer_time
-        if not clock:
+        if clock is None or (not is_traced(clock) and not clock):
             return times
         return {"tau": clock, **times} if self.law.centred else {**times, "tau": clock}
 
@@ -122,6 +123,8 @@ class RandomTransformer(Model):
         A square array could be either. Symmetric with unit diagonal it is a Gram matrix: tokens of that form are the
         identity, for which both readings agree.
         """
+        if is_traced(start):
+            return start
         array = np.asarray(start)
         if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "iuf":
             return start
@@ -132,13 +135,13 @@ class RandomTransformer(Model):
 
     def check(self, tokens: Any) -> None:
         """Unit rows of at most d columns (missing ones are zero), one multiplicity each."""
-        array = np.asarray(tokens)
-        if array.ndim != 2 or 0 in array.shape or array.shape[1] > self.d:
-            raise ArgumentError(f"Argument `start` must have shape (n, {self.d}), but has shape {array.shape}.")
-        Sphere(array.shape[1]).check(array)
-        if self.multiplicities is not None and self.multiplicities.shape != array.shape[:1]:
+        size = np.shape(tokens)
+        if len(size) != 2 or 0 in size or size[1] > self.d:
+            raise ArgumentError(f"Argument `start` must have shape (n, {self.d}), but has shape {size}.")
+        Sphere(size[1]).check(tokens)
+        if self.multiplicities is not None and self.multiplicities.shape != size[:1]:
             shape = self.multiplicities.shape
-            raise ArgumentError(f"Argument `multiplicities` must have one entry per token ({len(array)}), not {shape}.")
+            raise ArgumentError(f"Argument `multiplicities` must have one entry per token ({size[0]}), not {shape}.")
 
     def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
         """The tokens, with missing columns zero."""
@@ -240,20 +243,25 @@ def _law(d: Any, law: HeadLaw | None, sigma_v: Any, sigma_a: Any, qk_dim: Any) -
     return law
 
 
-def _inverse_temperature(law: HeadLaw, beta: Any, logit_scale: Any) -> float:
+def _inverse_temperature(law: HeadLaw, beta: Any, logit_scale: Any) -> Any:
     """β, from b = β · score_std when that is what was given; one by default."""
     if beta is not None and logit_scale is not None:
         raise ArgumentError("Give either `beta` or `logit_scale`, not both.")
     if logit_scale is not None:
-        scale = finite_number("logit_scale", logit_scale, low=0.0)
-        require(law.score_std > 0, "logit_scale", "be None (give `beta`) when scores are not random", logit_scale)
+        scale = traceable_number("logit_scale", logit_scale, low=0.0)
+        require(
+            is_traced(law) or law.score_std > 0,
+            "logit_scale",
+            "be None (give `beta`) when scores are not random",
+            logit_scale,
+        )
         return scale / law.score_std
     endless = isinstance(law, GaussianHeads) and law.random_scores and math.isinf(law.qk_dim)
-    if endless and beta != 0:
+    if endless and (is_traced(beta) or beta != 0):
         raise ArgumentError(
             "Argument `logit_scale` must be given (not `beta`) at qk_dim = inf, where σ_A → 0 with b fixed."
         )
-    return 1.0 if beta is None else finite_number("beta", beta)
+    return 1.0 if beta is None else traceable_number("beta", beta)
 
 
 class LimitOfChain(Model):

@@ -12,9 +12,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
-from pathlines.foundation.errors import finite_number, positive_integer, require
+from pathlines.foundation.errors import positive_integer, require
 from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import HOMOGENIZED, Paper
+from pathlines.foundation.traceable import traceable_number
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.homogenized.drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
 from pathlines.model.homogenized.random_transformer import LimitOfChain, RandomTransformer
@@ -101,7 +102,7 @@ class HomogenizedSDE(LimitOfChain):
         require(method in METHODS, "method", f"be one of {', '.join(METHODS)}", method)
         self.field = homogenized_drift(chain, corrector, tolerance, seed)
         delta = step if time_step is None else time_step
-        self.time_step = jnp.asarray(finite_number("time_step", delta, low=0.0, open_low=True))
+        self.time_step = jnp.asarray(traceable_number("time_step", delta, low=0.0, open_low=True))
         self.noise_heads = positive_integer("noise_heads", noise_heads)
         self.centred = law.centred
         self.method = method

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from pathlines.attention import Attention
 from pathlines.foundation.errors import ArgumentError, FormError, finite_array, require
 from pathlines.foundation.module import Module
+from pathlines.foundation.traceable import is_traced
 
 PREFIXES = ("sum", "mean")
 
@@ -50,7 +51,7 @@ class Mask(Module):
         """One position a token, and something to see for everyone."""
         if self.given not in (None, n):
             raise ArgumentError(f"Argument `causal` must have one position a token ({n}), not {self.given}.")
-        if not self.causal or multiplicities is None:
+        if not self.causal or multiplicities is None or is_traced(multiplicities):
             return
         seen = np.cumsum(np.asarray(multiplicities))[... if self.last is None else np.asarray(self.last)]
         empty = np.flatnonzero(seen <= 0)

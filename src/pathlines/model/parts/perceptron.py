@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array
+from pathlines.foundation.errors import ArgumentError, UnknownNameError
 from pathlines.foundation.module import Module
+from pathlines.foundation.traceable import traceable_array
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
@@ -39,13 +40,13 @@ class Perceptron(Module):
     activation: str = eqx.field(static=True)
 
     def __init__(self, outer: Any, inner: Any, bias: Any = None, activation: str = "relu") -> None:
-        outer, inner = finite_array("outer", outer, ("d", "m")), finite_array("inner", inner, ("m", "d"))
+        outer, inner = traceable_array("outer", outer, ("d", "m")), traceable_array("inner", inner, ("m", "d"))
         if outer.shape != inner.shape[::-1]:
             raise ArgumentError(f"Argument `inner` must have shape {outer.shape[::-1]}, but has shape {inner.shape}.")
         if activation not in ACTIVATIONS:
             raise UnknownNameError(f"There is no activation `{activation}`; there are {', '.join(ACTIVATIONS)}.")
         self.outer, self.inner = jnp.asarray(outer), jnp.asarray(inner)
-        self.bias = jnp.zeros(len(inner)) if bias is None else jnp.asarray(finite_array("bias", bias, (len(inner),)))
+        self.bias = jnp.zeros(len(inner)) if bias is None else jnp.asarray(traceable_array("bias", bias, (len(inner),)))
         self.activation = activation
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n d"]:

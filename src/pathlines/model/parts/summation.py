@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
 from pathlines.foundation.module import Module, exactly
+from pathlines.foundation.traceable import is_traced
 from pathlines.kernels.spectral import spectral_attend
 from pathlines.weights import FixedWeights, IdentityWeights, Weights
 
@@ -34,7 +34,7 @@ def reduction_of(weights: Weights) -> Reduction | None:
     """The reduction, for one head whose Q^T K is a positive multiple of an orthogonal matrix; ``None`` without one."""
     if exactly(weights, IdentityWeights):
         return NO_REDUCTION
-    if not exactly(weights, FixedWeights) or weights.value.shape[0] != 1 or isinstance(weights.value, jax.core.Tracer):
+    if not exactly(weights, FixedWeights) or weights.value.shape[0] != 1 or is_traced(weights):
         return None
     value = np.asarray(weights.value[0])
     query, key = (np.eye(len(value.T)) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 
 from pathlines.foundation.module import exactly
+from pathlines.foundation.traceable import is_traced
 from pathlines.weights import FixedWeights, IdentityWeights, Weights
 
 
@@ -14,7 +14,7 @@ def symmetric_value(weights: Weights) -> bool:
     if not exactly(weights, FixedWeights):
         return exactly(weights, IdentityWeights)
     value = weights.value
-    if value.shape[0] != 1 or isinstance(value, jax.core.Tracer):
+    if value.shape[0] != 1 or is_traced(weights):
         return False
     matrix = np.asarray(value[0])
     return bool(np.abs(matrix - matrix.T).max() <= 1e-12 * max(1.0, float(np.abs(matrix).max())))
@@ -27,11 +27,7 @@ def energy_identity(weights: Weights) -> tuple[str, float]:
     """
     if exactly(weights, IdentityWeights):
         return "identity", 1.0
-    if (
-        exactly(weights, FixedWeights)
-        and weights.value.shape[0] == 1
-        and not isinstance(weights.value, jax.core.Tracer)
-    ):
+    if exactly(weights, FixedWeights) and weights.value.shape[0] == 1 and not is_traced(weights):
         d = weights.value.shape[-1]
         query, key = (np.eye(d) if m is None else np.asarray(m[0]) for m in (weights.query, weights.key))
         score, value = query.T @ key, np.asarray(weights.value[0])
