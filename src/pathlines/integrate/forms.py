@@ -46,10 +46,11 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
     if form not in FORMS:
         raise ArgumentError(f"Argument `form` must be one of {', '.join(FORMS)}, but is {form!r}.")
     posed = _cheapest(model, tokens, record, form)
-    if form != "auto" or not carries(posed.model):
+    steps = carries(posed.model, posed.tokens) if form == "auto" else 0
+    if not steps:
         return posed
     assert isinstance(posed.model, SelfAttention)
-    reason = f"{posed.form.reason}; potentials start from those of the step before"
+    reason = f"{posed.form.reason}; potentials, {steps} steps from zero, start from those of the step before"
     return Posed(CarriedSinkhorn(posed.model), posed.tokens, Form(posed.form.name, 0.0, reason), posed.lift)
 
 
