@@ -15,8 +15,11 @@ from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
-from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
+from pathlines.model import Model, SelfAttention
 from pathlines.model.clustering.carried import CarriedSinkhorn, carries
+from pathlines.model.clustering.gram import GramAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.parts.summation import lightest
 from pathlines.weights import IdentityWeights
 
