@@ -75,6 +75,11 @@ def test_mathematics_of_docstrings_survives(site):
         assert bare(paragraph) in bare(shown)
 
 
+def test_every_example_is_shown():
+    page = (DOCS / "learn" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"examples/(\w+\.py)", page)) == {p.name for p in (DOCS.parent / "examples").glob("*.py")}
+
+
 def test_pictures_are_small_and_all_of_them_are_drawn():
     from importlib.util import module_from_spec, spec_from_file_location
 
