@@ -136,6 +136,20 @@ UNIFIED = Paper(
     "2501.18322",
     2025,
 )
+KINETIC = Paper(
+    "duerinckx2026kinetic",
+    "Kinetic theory for Transformers and the lost-in-the-middle phenomenon",
+    ("Mitia Duerinckx", "Borjan Geshkovski", "Stefano Rossi"),
+    "2605.09213",
+    2026,
+)
+CAUSAL_CLUSTERING = Paper(
+    "karagodin2024clustering",
+    "Clustering in causal attention masking",
+    ("Nikita Karagodin", "Yury Polyanskiy", "Philippe Rigollet"),
+    "2411.04990",
+    2024,
+)
 
 PAPERS: dict[str, Paper] = {
     p.key: p
@@ -155,5 +169,7 @@ PAPERS: dict[str, Paper] = {
         STOCHASTIC_CLUSTERING,
         SYNCHRONIZATION,
         UNIFIED,
+        KINETIC,
+        CAUSAL_CLUSTERING,
     )
 }

@@ -26,7 +26,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.logistic import logistic_mass
-from pathlines.model.homogenized.random_transformer import RandomTransformer
+from pathlines.model import RandomTransformer
 
 ERRORS = 5.0
 RECORDS = 5
@@ -124,7 +124,7 @@ claim(
     where="derived; on the Gaussian case of §2.3.3 at β = 0",
     models=("random",),
     quick=ConformalNoise(),
-    full=ConformalNoise(steps=(0.2, 0.1, 0.05), runs=200),
+    full=ConformalNoise(steps=(0.2, 0.1, 0.05), runs=240),
     within={
         "constant": standard_errors(
             ERRORS, "standard errors over runs, 1/d for tokens that are no simplex, and v/4 for higher powers of ζ"

@@ -1,0 +1,1 @@
+"""Claims about causal attention: retrieval, lost in the middle, parking."""

@@ -1,0 +1,1 @@
+"""Causal attention: the decoder on the circle."""
