@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import zlib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from pathlines.claim import CLAIMS
 from pathlines.draw.claim_tables import Table
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.precision import enable_float64
 from pathlines.store import Store
 from pathlines.sweep.verify import Finished, Job, verify
@@ -47,6 +49,20 @@ def drawn(name: str, number: int, seed: int) -> dict[str, Any]:
     return {**moved, "seed": int(rng.integers(1, 10**6))} if "seed" in setting else moved
 
 
+def out_of_bounds(job: Job) -> str:
+    """Why the claim's record refuses the setting; empty if it does not."""
+    try:
+        CLAIMS[job.id].setting(job.size, job.changes)
+    except ArgumentError as error:
+        return f"ArgumentError: {error}"
+    return ""
+
+
+def refused(jobs: list[Job]) -> list[Finished]:
+    """Jobs whose settings lie out of the bounds of their records: nothing is run for them."""
+    return [Finished(job, None, failure=why) for job in jobs if (why := out_of_bounds(job))]
+
+
 def judged(item: Finished) -> tuple[str, str]:
     """(what it is, why): expected, inconclusive, refused, wrong or broken."""
     if item.outcome is None:
@@ -70,7 +86,7 @@ def main() -> int:
     jobs = [Job(n, "quick", drawn(n, k, options.seed)) for n in names for k in range(options.draws)]
     jobs = [job for job in jobs if job.changes]
     rows, counts = [], dict.fromkeys(("expected", "inconclusive", "refused", "wrong", "broken"), 0)
-    for item in verify(jobs, store=Store()):
+    for item in chain(refused(jobs), verify([job for job in jobs if not out_of_bounds(job)], store=Store())):
         kind, why = judged(item)
         counts[kind] += 1
         if kind != "expected":

@@ -30,7 +30,8 @@ class OverSeeds(msgspec.Struct, frozen=True):
 class Noticed(msgspec.Struct, frozen=True):
     """What one compared number notices: a relative error of its prediction, or (bounds, zeros) a mistake by name.
 
-    ``excuse`` is the claim's own word where it cannot notice what it should.
+    ``border`` says which measured values a bound or a zero would refute; ``excuse`` is the claim's own word where it
+    cannot notice what it should.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Noticed(msgspec.Struct, frozen=True):
     kind: str
     notices: float | None
     objection: str
+    border: str
     excuse: str
 
     @property
@@ -45,7 +47,7 @@ class Noticed(msgspec.Struct, frozen=True):
         """In words, for a table."""
         if self.notices is not None:
             return "any factor passes" if np.isinf(self.notices) else f"{100 * self.notices:.2g} %"
-        return self.objection or "no mistake that was tried"
+        return self.objection or f"no mistake that was tried; {self.border}"
 
 
 def side(kind: str) -> str:
@@ -61,6 +63,19 @@ def distance(kind: str, error: float | None, tolerance: float | None) -> str:
         return f"{error:.2g} {'≤' if error <= tolerance else '>'} {tolerance:.2g}"
     slack = tolerance - error
     return f"{abs(slack):.2g} {'to spare' if slack >= 0 else 'beyond'}"
+
+
+def border(check: Check) -> str:
+    """Which values would be refuted, at the entry that is nearest to it, beside what was measured there."""
+    numbers = (check.measured, check.expected, check.error, check.tolerance)
+    measured, expected, error, allowed = np.broadcast_arrays(*(np.ravel(np.asarray(v, float)) for v in numbers))
+    k = int(np.argmin(allowed - error))
+    seen, limit = measured[k], allowed[k]
+    if check.kind == "at most":
+        return f"values above {expected[k] + limit:.3g} ({seen:.3g} seen)"
+    if check.kind == "at least":
+        return f"values below {expected[k] - limit:.3g} ({seen:.3g} seen)"
+    return f"values farther than {limit:.3g} from {expected[k]:.3g} ({abs(error[k]):.2g} seen)"
 
 
 def over_seeds(outcomes: Iterable[Outcome]) -> list[OverSeeds]:
@@ -97,6 +112,7 @@ def noticed(outcomes: Iterable[Outcome]) -> list[Noticed]:
             c.kind,
             c.notices,
             (o.objections or {}).get(c.quantity, ""),
+            border(c),
             CLAIMS[o.id].blind.get(c.quantity, ""),
         )
         for o in outcomes

@@ -37,7 +37,9 @@ def power_table(outcomes: list[Outcome], size: str) -> Table:
     short = short_of(rows, size)
     tried = any(o.objections is not None for o in outcomes)
     mistakes = (
-        f"{heard} notice a mistake put into the computation" if tried else "none was tried (that is done at quick size)"
+        f"{heard} notice a mistake put into the computation; the others say which values they would refute"
+        if tried
+        else "none was tried (that is done at quick size)"
     )
     words = (
         f"{len(sized) - len(short)} of {len(sized)} two-sided numbers notice an error of {GOALS[size]:.0%} at {size} "

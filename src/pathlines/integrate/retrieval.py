@@ -48,7 +48,7 @@ def decoder_kernel(distance: Float[Array, "*s"], vocabulary: int, decoder: str =
         return 0.5 * ((near <= jnp.pi / m) - 1 / m)
     # other copies of the peak are below e^{-2M²}, 1e-21 for M ≥ 5
     copies = (0, 1) if m >= 5 else (-1, 0, 1, 2)
-    peaks = sum(jnp.exp(-((m * (near / jnp.pi - 2 * k)) ** 2) / 2) for k in copies)
+    peaks = jnp.sum(jnp.stack([jnp.exp(-((m * (near / jnp.pi - 2 * k)) ** 2) / 2) for k in copies]), axis=0)
     return 0.5 * (m * math.sqrt(2 / math.pi) * peaks - 1)
 
 

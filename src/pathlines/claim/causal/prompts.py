@@ -8,7 +8,7 @@ square.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -62,7 +62,7 @@ def _undecided(s: Decoder, n: int, *quantities: str, softmax: bool = False) -> d
     return dict.fromkeys(quantities, f"e^(2x)/N = {size:.2g}: a smaller depth or larger n") if size > MEANINGFUL else {}
 
 
-def _measured(s: Decoder, n: int, seed: int, **options: object) -> tuple[np.ndarray, np.ndarray, Curve]:
+def _measured(s: Decoder, n: int, seed: int, **options: Any) -> tuple[np.ndarray, np.ndarray, Curve]:
     found = retrieval(
         CausalDecoder(s.beta, s.slope), n, s.depth, key=jax.random.key(seed), prompts=s.prompts,
         vocabulary=s.vocabulary, progress=False, **options,
