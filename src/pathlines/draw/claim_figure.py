@@ -46,9 +46,9 @@ def _panel(place: Any, lines: list[Line], axes: Axes, title: str) -> None:
     for number, line in enumerate(simulated):
         label = line.label if not crowded else f"{line.label}, and {len(simulated) - 1} more" if number == 0 else None
         _simulation(place, line, COLOURS[number % len(COLOURS)], label)
-    for number, line in enumerate(predicted):
-        labelled = len(predicted) <= MANY or number == 0
-        label = (line.label if len(predicted) <= MANY else "theory") if labelled else None
+    said = {line.label for line in simulated}
+    for line in predicted:
+        label = "theory" if len(predicted) > MANY or line.label in said else line.label
         style = {"marker": "x", "ls": "none", "ms": 5} if len(line.x) == 1 else {}
         theory_line(place, *_shown(line.x, line.y, axes), label, **style)
     place.set_xscale(axes.x_scale)
@@ -60,11 +60,13 @@ def _panel(place: Any, lines: list[Line], axes: Axes, title: str) -> None:
     place.set_ylabel(fill(axes.y, TALL))
     if title:
         place.set_title(title)
-    handles, labels = place.get_legend_handles_labels()
-    if labels:
-        outside = len(labels) > BESIDE
+    once: dict[str, Any] = {}
+    for handle, label in zip(*place.get_legend_handles_labels()):
+        once.setdefault(label, handle)
+    if once:
+        outside = len(once) > BESIDE
         where = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if outside else {"loc": "best"}
-        place.legend(handles, labels, fontsize=7, **where)
+        place.legend(list(once.values()), list(once), fontsize=7, **where)
 
 
 def _spread_ticks(axis: Any) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from pathlines.claim import CLAIMS, Outcome
-from pathlines.claim.evaluate import Check
+from pathlines.claim.base import Axes
+from pathlines.claim.evaluate import Check, Line
 from pathlines.claim.summary import distance, side
 from pathlines.draw.claim_figure import claim_figure, inline_svg
 from pathlines.foundation.files import write_whole
@@ -19,7 +20,9 @@ from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.run import Certificate, provenance
 
-VERDICTS = ("holds", "refuted", "inconclusive")
+MARKS = {"holds": "✓", "refuted": "✗", "inconclusive": "?"}
+MOST = 8
+"""Entries of a quantity that are shown."""
 
 
 def write_report(
@@ -38,7 +41,7 @@ def write_report(
             bar.update(done + 1)
     text = environment.get_template("report.html").render(
         families=families,
-        counts={v: sum(o.verdict == v for o in outcomes) for v in VERDICTS},
+        counts={v: sum(o.verdict == v for o in outcomes) for v in MARKS},
         odd=[o.id for o in outcomes if not o.as_expected],
         failures=failures or [],
         total=len(outcomes),
@@ -60,9 +63,10 @@ def _card(outcome: Outcome) -> dict[str, Any]:
         "link": _link(claim.paper),
         "correction": anchor(outcome.corrected_by) if outcome.corrected_by else "",
         "figure": inline_svg(claim_figure(outcome, claim.axes)),
-        "rows": [
-            row for check in outcome.checks for row in _rows(check, (outcome.objections or {}).get(check.quantity))
-        ],
+        "mark": MARKS[outcome.verdict],
+        "rows": [row for check in outcome.checks for row in _rows(check, outcome, claim.axes)],
+        "left_out": [words for check in outcome.checks if (words := _left_out(check))],
+        "tried": outcome.objections is not None or any(check.notices is not None for check in outcome.checks),
         "setting": json.dumps(outcome.setting, ensure_ascii=False),
         "certificates": _grouped(outcome.certificates),
         "command": f"pathlines verify {outcome.id}" + (" --full" if outcome.size == "full" else ""),
@@ -78,30 +82,73 @@ def _link(paper: Paper) -> str:
     return f"https://arxiv.org/abs/{paper.arxiv}"
 
 
-def _rows(check: Check, objection: str | None = None, most: int = 8) -> list[dict[str, Any]]:
-    """Entries of a compared quantity; of long ones those nearest to or furthest beyond their tolerance."""
-    pick = lambda value, i: value[i] if isinstance(value, list) else value  # noqa: E731
-    count = len(check.measured) if isinstance(check.measured, list) else 1
-    order = list(range(count))
-    if count > most and check.error is not None:
-        margin = [(pick(check.error, i) or 0.0) / ((pick(check.tolerance, i) or 0.0) + 1e-300) for i in range(count)]
-        order = sorted(sorted(range(count), key=lambda i: -margin[i])[:most])
-    rows = [
+def _rows(check: Check, outcome: Outcome, axes: Axes) -> list[dict[str, Any]]:
+    """Entries of a compared quantity, each with its name in words and its reason."""
+    names = _names(check, outcome, axes)
+    return [
         {
-            "quantity": check.quantity + (f" [{i + 1}]" if count > 1 else ""),
-            **{k: pick(getattr(check, k), i) for k in ("measured", "expected", "uncertainty")},
+            "quantity": names[i],
+            **{k: _pick(getattr(check, k), i) for k in ("measured", "expected", "uncertainty")},
             "side": side(check.kind),
-            "distance": distance(check.kind, pick(check.error, i), pick(check.tolerance, i)),
+            "distance": distance(check.kind, _pick(check.error, i), _pick(check.tolerance, i)),
             "kind": check.kind,
-            "reason": check.reason if i == order[0] else "",
-            "notices": _notices(check, objection) if i == order[0] else "",
-            "more": "",
+            "reason": check.reason,
+            "notices": _notices(check, (outcome.objections or {}).get(check.quantity)),
         }
-        for i in order
+        for i in _shown(check)
     ]
-    if count > most:
-        rows[-1]["more"] = f"the {most} of {count} entries with the largest error over tolerance"
-    return rows
+
+
+def _pick(value: Any, i: int) -> Any:
+    return value[i] if isinstance(value, list) else value
+
+
+def _count(check: Check) -> int:
+    return len(check.measured) if isinstance(check.measured, list) else 1
+
+
+def _shown(check: Check) -> list[int]:
+    """All entries; of many those nearest to or furthest beyond their tolerance."""
+    count = _count(check)
+    if count <= MOST or check.error is None:
+        return list(range(count))
+    margin = [(_pick(check.error, i) or 0.0) / ((_pick(check.tolerance, i) or 0.0) + 1e-300) for i in range(count)]
+    return sorted(sorted(range(count), key=lambda i: -margin[i])[:MOST])
+
+
+def _left_out(check: Check) -> str:
+    count, shown = _count(check), len(_shown(check))
+    words = f"{_words(check.quantity)}: the {shown} of {count} entries with the largest error over tolerance."
+    return words if shown < count else ""
+
+
+def _words(quantity: str) -> str:
+    return quantity.replace("_", " ")
+
+
+def _names(check: Check, outcome: Outcome, axes: Axes) -> list[str]:
+    """Names of the entries: where on the claim's curves they lie, if those show these very numbers; the curves' labels,
+    if there is one entry for each and for each value of one setting; else their place.
+    """
+    word, count = _words(check.quantity), _count(check)
+    if count == 1:
+        return [word]
+    curves = [c for c in outcome.lines if c.role == "simulation"]
+    labels = [", ".join(filter(None, (c.label, c.panel))) for c in curves]
+    for curve in curves:
+        if curve.y == check.measured:
+            return _places(word, [curve], [""], axes)
+    if [y for c in curves for y in c.y] == check.measured:
+        return _places(word, curves, labels, axes)
+    varied = sum(isinstance(v, list | tuple) and len(v) == count for v in outcome.setting.values())
+    if len(set(labels)) == len(labels) == count and all(labels) and varied == 1:
+        return [f"{word}, {label}" for label in labels]
+    return [f"{word}, {i + 1} of {count}" for i in range(count)]
+
+
+def _places(word: str, curves: list[Line], labels: list[str], axes: Axes) -> list[str]:
+    at = f"{axes.x} = " if axes.x else ""
+    return [f"{word}, {at}{x:.4g}" + (f", {label}" if label else "") for c, label in zip(curves, labels) for x in c.x]
 
 
 def _notices(check: Check, objection: str | None) -> str:

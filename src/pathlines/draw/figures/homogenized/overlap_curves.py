@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
-from pathlines.draw.style import HEAT, MUTED, THEORY, new_figure
+from pathlines.draw.style import HEAT, INK, MUTED, THEORY, new_figure
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.clustering.equiangular import overlap_at
@@ -39,7 +39,8 @@ def _map(axes: Axes, times: np.ndarray, betas: np.ndarray, gamma: np.ndarray, sy
     """γ over (time, β) with the level ½."""
     shown = axes.pcolormesh(times, betas, gamma, cmap=HEAT, vmin=0, vmax=1, shading="gouraud", rasterized=True)
     level = axes.contour(times, betas, gamma, levels=[0.5], colors=["white"], linewidths=1.6)
-    axes.clabel(level, fmt=lambda _: "γ = ½", fontsize=8)
+    for text in axes.clabel(level, fmt=lambda _: "γ = ½", fontsize=8):
+        text.set(color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85})
     axes.set(yscale="log", xlabel=symbol, ylabel=r"inverse temperature $\beta$")
     axes.grid(False)
     return shown
