@@ -7,6 +7,7 @@ exponentials, profiles by their Bessel series on a grid.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -248,9 +249,8 @@ def simulate_recency(s: Shapes) -> Evidence:
     found = []
     for beta, slope, m in zip(s.betas, s.slopes, s.vocabularies, strict=True):
         top = (np.arange(1, 60) ** 2 * special.iv(np.arange(1, 60), beta)).max()
-        found.append(
-            optimize.brentq(lambda t, c=(beta, slope, m): _slope_at_end(*c, t), 0.02 / top, 8 / top, rtol=1e-9)
-        )
+        slope_at = partial(_slope_at_end, beta, slope, m)
+        found.append(optimize.brentq(slope_at, 0.02 / top, 8 / top, rtol=1e-9))
     return Evidence({"depth": found})
 
 
