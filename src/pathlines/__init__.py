@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from pathlines.weights import IdentityWeights as IdentityWeights
     from pathlines.weights import MixtureHeads as MixtureHeads
     from pathlines.weights import PiecewiseWeights as PiecewiseWeights
+    from pathlines.weights import VaryingWeights as VaryingWeights
 
 __version__ = _version("pathlines")
 
@@ -240,7 +241,14 @@ _ROOMS = {
     "observable.kde_modes": ("count_modes", "mode_positions", "normal_modes"),
     "store": ("open_run", "save_run"),
     "sweep": ("phase_diagram",),
-    "weights": ("FixedWeights", "GaussianHeads", "IdentityWeights", "MixtureHeads", "PiecewiseWeights"),
+    "weights": (
+        "FixedWeights",
+        "GaussianHeads",
+        "IdentityWeights",
+        "MixtureHeads",
+        "PiecewiseWeights",
+        "VaryingWeights",
+    ),
 }
 _WHERE = {name: room for room, names in _ROOMS.items() for name in names}
 

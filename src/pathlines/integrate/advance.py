@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from pathlines.foundation.schedule import at_time
 from pathlines.integrate.loops import bounded_while, frugal_scan
 from pathlines.integrate.methods import Method
 from pathlines.integrate.observe import Observable
@@ -72,12 +73,13 @@ def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
     def field(augmented: tuple[State, tuple[Array, ...]], t: Array) -> tuple[State, tuple[Array, ...]]:
         state, _ = augmented
         t = jnp.minimum(t, last)
-        snapshot = Snapshot(model, state, t, start)
+        now = at_time(model, t)
+        snapshot = Snapshot(now, state, t, start)
         rates = tuple(o(snapshot) for o in program.accumulate)
-        power = model.power(state, t) if program.power else None
+        power = now.power(state, t) if program.power else None
         if power is not None:
             rates = (*rates, power)
-        return model.drift(state, t), rates
+        return now.drift(state, t), rates
 
     return field
 
@@ -133,7 +135,7 @@ def advance(
         return c, (reached, (*jax.lax.cond(reached, look, lambda c: nothing, c), *c.integrals))
 
     def look(c: Carry) -> tuple[Array, ...]:
-        return tuple(o(Snapshot(model, c.state, c.t, start)) for o in program.record)
+        return tuple(o(Snapshot(at_time(model, c.t), c.state, c.t, start)) for o in program.record)
 
     nothing = jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), jax.eval_shape(look, carry))
     scan = partial(frugal_scan, length=len(times)) if program.bounded else jax.lax.scan

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from pathlines.foundation.schedule import varies
 from pathlines.integrate.journey import Journey
 from pathlines.integrate.run import Certificate
 from pathlines.model import NormalisedAttention
@@ -53,7 +54,7 @@ def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[C
     """
     beta = getattr(model, "beta", None)
     scheme = isinstance(model, NormalisedAttention)
-    if beta is None or float(beta) != 0 or model.energy_identity() != "holds" or scheme:
+    if beta is None or varies(beta) or float(beta) != 0 or model.energy_identity() != "holds" or scheme:
         return []
     posed = journey.posed.model
     start = _first_deficits(posed, posed.initial(journey.posed.tokens), jnp.zeros(()))

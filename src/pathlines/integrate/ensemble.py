@@ -17,6 +17,7 @@ from jaxtyping import Array, PRNGKeyArray
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer, require
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.foundation.schedule import at_time
 from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
 from pathlines.integrate.checked import Recorded, admitted_tokens, cast, time_grid
 from pathlines.integrate.forms import Form
@@ -134,7 +135,8 @@ def _groups_within(
     """Lane groups per chunk such that records and work space of all cores stay within the memory budget."""
 
     def look(observable: Observable, x: Array) -> Array:
-        return observable(Snapshot(model, model.initial(x), jnp.zeros((), x.dtype), model.initial(x)))
+        now = at_time(model, jnp.zeros((), x.dtype))
+        return observable(Snapshot(now, model.initial(x), jnp.zeros((), x.dtype), model.initial(x)))
 
     sizes = (np.prod(jax.eval_shape(lambda x, o=o: look(o, x), tokens).shape, initial=1) for o in chosen)
     n, d = tokens.shape[-2:]

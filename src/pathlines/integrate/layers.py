@@ -14,13 +14,14 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.foundation.schedule import at_time
 from pathlines.foundation.traceable import is_traced, traceable_number
 from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
 from pathlines.integrate.loops import frugal_repeat, frugal_scan
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
-from pathlines.integrate.traced import PORTABLE, TracedRun, traced_run, with_dense_sums
+from pathlines.integrate.traced import PORTABLE, TracedRun, traced_run, with_cheapest_sums
 from pathlines.model.base import Model, Snapshot
 
 
@@ -80,7 +81,7 @@ def _traced_layers(
     model: Model, tokens: Any, eta: Any, chosen: tuple[Observable, ...], depth: int, every: int
 ) -> TracedRun:
     """The same layers, in loops that have a reverse mode."""
-    exact, sums = with_dense_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
+    exact, sums = with_cheapest_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
     step = jnp.asarray(eta, tokens.dtype)
     final, columns = _stack(exact, exact.initial(tokens), step, chosen, depth // every, every, frugal=True)
     numbers = np.arange(0, depth + 1, every)
@@ -100,12 +101,12 @@ def _stack(
     frugal: bool = False,
 ) -> tuple[Any, tuple[Array, ...]]:
     def look(state: Any, number: Array) -> tuple[Array, ...]:
-        snapshot = Snapshot(model, state, number * step, start)
+        snapshot = Snapshot(at_time(model, number * step), state, number * step, start)
         return tuple(o(snapshot) for o in chosen)
 
     def one(item: tuple[Any, Array]) -> tuple[Any, Array]:
         state, number = item
-        return model.layer(state, number * step, step), number + 1
+        return at_time(model, number * step).layer(state, number * step, step), number + 1
 
     def row(item: tuple[Any, Array], _: None) -> tuple[tuple[Any, Array], tuple[Array, ...]]:
         item = frugal_repeat(one, item, every) if frugal else jax.lax.fori_loop(0, every, lambda i, c: one(c), item)

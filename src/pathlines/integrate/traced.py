@@ -8,7 +8,6 @@ import equinox as eqx
 import jax
 
 from pathlines.foundation.errors import FormError
-from pathlines.foundation.traceable import is_traced
 from pathlines.integrate.batched import lane, shared_settings
 from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
 from pathlines.integrate.forms import Form
@@ -76,7 +75,7 @@ def traced_flow(
     tokens = admitted_tokens(model, tokens)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     summed = checked_observables(accumulate, [model], tokens.dtype)
-    exact, sums = with_dense_sums(cast(model, tokens.dtype), tokens, rtol if step is None else FIXED_STEP_ERROR)
+    exact, sums = with_cheapest_sums(cast(model, tokens.dtype), tokens, rtol if step is None else FIXED_STEP_ERROR)
     lanes = shared_settings(
         exact, tokens, grid, chosen, method, rtol, atol, step, max_steps, accumulate=summed, bounded=max_steps
     )
@@ -87,10 +86,8 @@ def traced_flow(
     return traced_run(data, forms, model, Final(exact, carry.state, carry.t, tokens), finished)
 
 
-def with_dense_sums(model: Model, tokens: Any, tolerance: float) -> tuple[Model, str]:
-    """The model with its cheapest sums where its numbers are known, else with direct ones; and which, in words."""
-    if is_traced(model):
-        return model, ""
+def with_cheapest_sums(model: Model, tokens: Any, tolerance: float) -> tuple[Model, str]:
+    """The model with its cheapest sums, and which they are, in words where they are not direct."""
     n, d = tokens.shape[-2:]
     model, choice = model.summed(n, d, tokens.dtype, tolerance / 10)
     return model, f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""

@@ -16,7 +16,8 @@ from pathlines.domain import Domain, Euclidean, Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import PERSPECTIVE, Paper
-from pathlines.foundation.traceable import is_traced, traceable_number
+from pathlines.foundation.schedule import at_time, number_or_schedule, unknown, varies
+from pathlines.foundation.traceable import is_traced
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
@@ -42,13 +43,14 @@ class SelfAttention(Model):
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
 
     Args:
-        beta: β ≥ 0, the inverse temperature; it multiplies the score (the usual 1/√d and the norms of Q, K are inside
-            it). At 0 everyone hears everyone equally; the larger, the fewer tokens one listens to, the more clusters
-            form first (about √(2β) on the circle) and the longer they live (exponentially in β).
+        beta: β ≥ 0, the inverse temperature, or a function of depth-time (``lambda t: 2 + t``); it multiplies the score
+            (the usual 1/√d and the norms of Q, K are inside it). At 0 everyone hears everyone equally; the larger, the
+            fewer tokens one listens to, the more clusters form first (about √(2β) on the circle) and the longer they
+            live (exponentially in β).
         attention: a kind of ``ATTENTIONS`` or its name, with β times its scores; by default softmax over j, j = i
             included. ``UnnormalisedAttention()`` divides by n instead (USA).
-        weights: heads (Q_h, K_h, V_h), ``FixedWeights`` or ``PiecewiseWeights``; by default Q = K = V = I. V = -I
-            repels. The cost grows with the number H of heads.
+        weights: heads (Q_h, K_h, V_h), ``FixedWeights``, ``PiecewiseWeights`` or ``VaryingWeights`` (functions of
+            depth-time); by default Q = K = V = I. V = -I repels. The cost grows with the number H of heads.
         perceptron: W σ(B x + b), added to attention; by default none.
         multiplicities: w_j ≥ 0, for w_j coincident tokens (scores get + ln w_j), exactly; a token with w_j = 0 listens
             and is not heard (at the end of the list it costs a row and no column). By default all are one.
@@ -68,7 +70,7 @@ class SelfAttention(Model):
 
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
 
-    beta: Float[Array, ""]
+    beta: Any
     attention: Attention
     weights: Weights
     perceptron: Perceptron | None
@@ -84,7 +86,7 @@ class SelfAttention(Model):
 
     def __init__(
         self,
-        beta: float,
+        beta: Any,
         *,
         attention: Attention | str | None = None,
         weights: Weights | None = None,
@@ -95,18 +97,17 @@ class SelfAttention(Model):
         causal: Any = False,
         prefix: str = "sum",
     ) -> None:
-        beta = traceable_number("beta", beta, low=0.0)
+        self.beta = number_or_schedule("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
         kind = SoftmaxAttention() if attention is None else attention
         self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
         of_kind("attention", self.attention, Attention, "a kind of attention or its name")
         self.mask = Mask(self.attention, causal, prefix)
-        if self._overflows(beta):
+        if self._overflows():
             raise ArgumentError(
                 f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
                 "kernel e^(β(<x,y>-1)), attention=UnnormalisedAttention(shift=beta), whose time runs e^β times slower."
             )
-        self.beta = jnp.asarray(beta)
         self.weights = IdentityWeights() if weights is None else of_kind("weights", weights, Weights, "Weights")
         self.perceptron = None if perceptron is None else of_kind("perceptron", perceptron, Perceptron, "a Perceptron")
         self.multiplicities = checked_multiplicities(multiplicities)
@@ -119,10 +120,10 @@ class SelfAttention(Model):
         require(summation in SUMMATIONS, "summation", f"be one of {', '.join(SUMMATIONS)}", summation)
         self.summation, self.fast = summation, None
 
-    def _overflows(self, beta: Any) -> bool:
-        if not isinstance(self.attention, UnnormalisedAttention) or is_traced(beta, self.attention):
+    def _overflows(self) -> bool:
+        if not isinstance(self.attention, UnnormalisedAttention) or unknown((self.beta, self.attention)):
             return False
-        return bool(beta - float(self.attention.shift) > 700)
+        return float(self.beta) - float(self.attention.shift) > 700
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -158,7 +159,7 @@ class SelfAttention(Model):
                 f"Argument `multiplicities` must have one entry per token ({n}), not {self.multiplicities.shape}."
             )
         self.mask.check(n, self.multiplicities)
-        if len(shape) != 2 or is_traced(self, tokens):
+        if len(shape) != 2 or unknown((self, tokens)):
             return
         if text := self.attention.caution(lambda: self._scaled_pairs(np.asarray(tokens))):
             warnings.warn(text, PathlinesWarning, stacklevel=4)
@@ -182,6 +183,8 @@ class SelfAttention(Model):
 
     def attend(self, x: Float[Array, "n d"], t: Array) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
         """The attention vectors A_i (perceptron included) and the log-scale of head one."""
+        if varies(self.beta):
+            return at_time(self, t).attend(x, t)
         masses = self.normalised_masses(x.shape[0], x.dtype)
         heads = self.weights.at(t)
         fast = self._harmonics(x)
@@ -221,7 +224,12 @@ class SelfAttention(Model):
         return mask.scaled(self.attention, out, masses), log_scale
 
     def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
-        """With the cheapest sums whose relative error is below ``relative``."""
+        """With the cheapest sums whose relative error is below ``relative``; directly, where β is not one number."""
+        if unknown(self):
+            require(
+                self.summation != "spectral", "summation", "be 'dense' for β that is traced or a function", "spectral"
+            )
+            return self, None
         core, causal = self.attention.core, self.mask.causal
         plain = self.space == "sphere" and core is self.attention and not causal
         reduction = reduction_of(self.weights) if plain else None
@@ -249,6 +257,7 @@ class SelfAttention(Model):
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""
+        self = at_time(self, t)
         masses, mask = self.normalised_masses(*_like(state)), self.mask
         return attention_weights(
             self.attention, *self.paired(state, t), masses, mask.causal, beta=self.beta, last=mask.last
@@ -268,6 +277,7 @@ class SelfAttention(Model):
         """
         if self.space != "sphere":
             return None
+        self = at_time(self, t)
         masses = self.normalised_masses(*_like(state))
         if state.shape[0] > MANY_TOKENS:
             return self._energy_by_sums(state, t, masses)
@@ -291,7 +301,7 @@ class SelfAttention(Model):
 
     def power(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
         """dF/dt = Σ_i m_i Z_i e^{-β} |dx_i/dt|² for softmax (Z_i = Σ_j m_j e^{β<x_i,x_j>}), without Z_i for USA."""
-        if self.space != "sphere":
+        if self.space != "sphere" or varies(self.beta):
             return None
         out, log_scale = self.attend(state, t)
         velocity = self.domain(state.shape[-1]).tangent(state, out)
@@ -352,6 +362,8 @@ def _energy_identity(model: SelfAttention) -> tuple[str, float]:
         return "masked attention is not a gradient of E_β", 1.0
     if model.space != "sphere":
         return "no energy in R^d", 1.0
+    if varies(model.beta):
+        return "β is a function of depth-time", 1.0
     if model.perceptron is not None:
         return "the perceptron does work that E_β does not contain", 1.0
     return energy_identity(model.weights)

@@ -11,7 +11,7 @@ from jaxtyping import Array
 from pathlines.attention import SoftmaxAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly
-from pathlines.foundation.traceable import is_traced
+from pathlines.foundation.schedule import unknown
 from pathlines.integrate.observe import observable
 from pathlines.kernels import attend
 from pathlines.model import CircleAttention, SelfAttention
@@ -39,7 +39,7 @@ def _deficit_of_many(snapshot: Snapshot) -> Array:
 
 def _finite(model: Any, dtype: Any) -> None:
     """``ArgumentError`` where E_max overflows."""
-    if is_traced(getattr(model, "beta", 0.0)):
+    if unknown(getattr(model, "beta", 0.0)):
         return
     beta, largest = float(getattr(model, "beta", 0.0)), float(jnp.log(jnp.finfo(dtype).max))
     if beta > 0 and beta - math.log(2 * beta) > largest:

@@ -14,3 +14,4 @@ from pathlines.weights.piecewise import PiecewiseWeights as PiecewiseWeights
 from pathlines.weights.random import gaussian_product as gaussian_product
 from pathlines.weights.random import goe as goe
 from pathlines.weights.random import wishart as wishart
+from pathlines.weights.varying import VaryingWeights as VaryingWeights

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention import SinkhornAttention
 from pathlines.foundation.module import Module, overridden
+from pathlines.foundation.schedule import varies
 from pathlines.kernels.choice import Choice
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model.base import Model
@@ -27,7 +28,12 @@ class Carried(Module):
 
 def carries(model: Model) -> bool:
     """Whether potentials of the model are a function of its tokens alone, which ``retract`` finds again."""
-    if not isinstance(model, SelfAttention) or overridden(model, SelfAttention) or model.heard is not None:
+    if (
+        not isinstance(model, SelfAttention)
+        or overridden(model, SelfAttention)
+        or model.heard is not None
+        or varies(model)
+    ):
         return False
     kind = model.attention
     plain = isinstance(kind, SinkhornAttention) and not overridden(kind, SinkhornAttention) and kind.iterations is None

@@ -13,6 +13,7 @@ from pathlines.attention import Attention
 from pathlines.foundation.errors import of_kind, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Paper
+from pathlines.foundation.schedule import varies
 from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
@@ -73,7 +74,7 @@ class NormalisedAttention(Model):
         self.magnitudes = jnp.asarray(magnitudes, float)
 
     @property
-    def beta(self) -> Float[Array, ""]:
+    def beta(self) -> Any:
         """Inverse temperature."""
         return self.inner.beta
 
@@ -141,6 +142,8 @@ class NormalisedAttention(Model):
 
     def power(self, state: Polar, t: Array) -> Float[Array, ""] | None:
         """Σ_i m_i Z_i e^{-β} s_i |dθ_i/dt|²."""
+        if varies(self.beta):
+            return None
         velocity, _, s, log_scale = self._rates(state, t)
         masses = self.normalised_masses(state.direction.shape[0], state.direction.dtype)
         scale = jnp.exp(log_scale - self.beta * self.inner.top) * s[:, 0]
