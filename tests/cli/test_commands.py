@@ -158,7 +158,7 @@ def test_interrupted_verification_keeps_what_it_finished(results_folder):
     words = [*PROGRAM, "verify", "clustering/CL-43", "clustering/CL-06", "clustering/CL-40", "--jobs", "2"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 240
-    while not list(results_folder.glob("clustering-*.nc")) and time.monotonic() < deadline:
+    while not list(results_folder.glob("clustering-*.json")) and time.monotonic() < deadline:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)

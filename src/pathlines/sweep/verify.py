@@ -22,7 +22,7 @@ from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
-from pathlines.store.results import Store, bytes_dataset, dataset_bytes
+from pathlines.store.results import Store
 from pathlines.sweep.workers import Lost, spread
 
 
@@ -101,12 +101,10 @@ def verify(
 
 def recalled(store: Store, job: Job) -> Outcome | None:
     """The stored outcome of a job, if there is a trustworthy one."""
-    data = store.get(job.address)
-    if data is None:
-        return None
+    document = store.get_document(job.address)
     try:
-        return msgspec.msgpack.decode(dataset_bytes(data), type=Outcome)
-    except (msgspec.MsgspecError, KeyError):
+        return None if document is None else msgspec.convert(document, Outcome)
+    except msgspec.ValidationError:
         return None
 
 
@@ -157,7 +155,7 @@ def _finish(job: Job, result: _Result, store: Store) -> Finished:
         return Finished(job, None, result.failure, result.trace)
     outcome = msgspec.msgpack.decode(result.content, type=Outcome)
     try:
-        store.put(result.address, bytes_dataset(result.content))
+        store.put_document(result.address, msgspec.to_builtins(outcome))
     except StoreError as error:
         return Finished(job, outcome, unstored=str(error), cost=result.cost)
     return Finished(job, outcome, cost=result.cost)
