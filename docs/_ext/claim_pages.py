@@ -58,9 +58,12 @@ def typeset(text: str) -> list[nodes.Node]:
 
 
 def typeset_all(app: Sphinx, doctree: nodes.document) -> None:
-    """Indices and powers everywhere but in code and names."""
+    """Indices and powers everywhere but in code and names; arguments and their meaning are told apart by a colon."""
     kept = (nodes.literal, nodes.literal_block, nodes.raw, nodes.comment, addnodes.desc_signature, addnodes.toctree)
     for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(": "))
+            continue
         above, inside = text.parent, False
         while above is not None and not inside:
             above, inside = above.parent, isinstance(above, kept)

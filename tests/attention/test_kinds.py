@@ -12,9 +12,9 @@ from pathlines.attention import ATTENTIONS, Attention, SigmoidAttention, Sinkhor
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
-from pathlines.model import MODELS, NormalisedAttention, SelfAttention
+from pathlines.model import MODELS, SelfAttention
 from pathlines.model.attention_kinds import builder
-from pathlines.model.clustering.normalised import Polar
+from pathlines.model.clustering.normalised import NormalisedAttention, Polar
 from pathlines.weights import FixedWeights
 
 

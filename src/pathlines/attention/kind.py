@@ -101,6 +101,10 @@ class Attention(Module):
         """What a user should know before a run from tokens with these (β queries, keys, masses); mostly nothing."""
         return ""
 
+    def legible(self, paired: Callable[[], tuple[Array, Array]]) -> Array | None:
+        """Whether weights of these (β queries, keys) are more than rounding of their scores; ``None``: always."""
+        return None
+
     def direct(
         self,
         queries: Float[Array, "n p"],

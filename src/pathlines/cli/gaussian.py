@@ -124,7 +124,7 @@ def _weights(given: dict[str, Any], kind: str) -> dict[str, Any]:
     import numpy as np
 
     from pathlines.foundation.errors import ArgumentError, finite_array
-    from pathlines.limit.gaussian.matrices import covariance, square
+    from pathlines.limit.gaussian.matrices import checked_covariance, square
 
     value = square("value", given["value"])
     d = len(value)
@@ -141,7 +141,7 @@ def _weights(given: dict[str, Any], kind: str) -> dict[str, Any]:
             f"Matrices `query` and `key` must both be p × {d} as `value` is {d} × {d}, but are "
             f"{' × '.join(map(str, query.shape))} and {' × '.join(map(str, key.shape))}."
         )
-    start = covariance("covariance", given.get("covariance", np.eye(d)), d)
+    start = checked_covariance("covariance", given.get("covariance", np.eye(d)), d)
     return {"value": value.tolist(), "query": query.tolist(), "key": key.tolist(), "covariance": start.tolist()}
 
 

@@ -52,7 +52,7 @@ def probe(
     `pathlines probe rxnmapper --layers 200 --report probe.html` — a shared layer (ALBERT) past its depth.
     """
     ready()
-    from pathlines.probe.examine import probe as examine
+    from pathlines.probing.examine import probe as examine
 
     check_outputs(report, figures=(figure,))
     probed = examine(
@@ -74,12 +74,12 @@ def probe(
         _show(probed)
     if figure is not None:
         from pathlines.draw import save_figure
-        from pathlines.probe.figure import probe_figure
+        from pathlines.probing.figure import probe_figure
 
         save_figure(probe_figure(probed), figure)
         console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
     if report is not None:
-        from pathlines.probe.report import write_probe_report
+        from pathlines.probing.report import write_probe_report
 
         write_probe_report(report, probed)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)

@@ -1,0 +1,3 @@
+# Written by docs/stubs.py.
+from pathlines.model.causal import decoder as decoder
+from pathlines.model.causal.decoder import CausalDecoder as CausalDecoder
