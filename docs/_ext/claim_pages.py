@@ -115,9 +115,11 @@ class Claims(SphinxDirective):
         """Folded: what is compared and how closely, the setting at both sizes, the command."""
         compared = [(q, f"{t.kind} {t.value:g}", t.reason) for q, t in claim.within.items()]
         rows = [self.field(f, claim) for f in fields(type(claim.quick))]
+        costs = [f"{cost} at {size} size" for size in ("quick", "full") if (cost := claim.cost(size)) is not None]
         return [
             nodes.raw("", "<details><summary>What is compared, at which setting</summary>", format="html"),
             nodes.literal_block("", f"pathlines verify {claim.id}", language="console"),
+            *([nodes.paragraph("", "Cost: " + ", ".join(costs))] if costs else []),
             table(("quantity", "tolerance", "why"), compared),
             table(("--set", "symbol", "meaning", "allowed", "quick", "full"), rows),
             nodes.raw("", "</details>", format="html"),
@@ -136,15 +138,15 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> nodes.Node:
     if not rows:
         return nodes.Text("")
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in header), cols=len(header))
-    group += nodes.thead("", _row(header))
+    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", h)) for h in header)))
     group += nodes.tbody("", *map(_row, rows))
     return box("table-wrapper", nodes.table("", group))
 
 
 def _row(cells: tuple[str, ...]) -> nodes.row:
+    """Names are code, all else is words."""
     name, *others = cells
-    first = nodes.literal("", name) if name else nodes.Text("")
-    body = [nodes.paragraph("", "", first), *(nodes.paragraph("", str(c)) for c in others)]
+    body = [nodes.paragraph("", "", nodes.literal("", name)), *(nodes.paragraph("", str(c)) for c in others)]
     return nodes.row("", *(nodes.entry("", cell) for cell in body))
 
 
