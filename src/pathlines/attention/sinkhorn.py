@@ -253,7 +253,7 @@ def _newton_step(sums: Sums, rows: Array, keys: Array, masses: Array, g: Array) 
 def _repeated(sums: Sums, count: int, rows: Array, keys: Array, masses: Array) -> tuple[Array, Array]:
     """The potentials g after ``count`` - 1 and ``count`` iterations from zero."""
 
-    def once(_: int, last: tuple[Array, Array]) -> tuple[Array, Array]:
+    def once(_: Array, last: tuple[Array, Array]) -> tuple[Array, Array]:
         return last[1], -log_sums(sums, keys, rows, -log_sums(sums, rows, keys, last[1], masses), masses)
 
     zero = jnp.zeros_like(masses)
