@@ -30,6 +30,7 @@ from pathlines.model.homogenized.random_transformer import RandomTransformer as 
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
 from pathlines.domain.sphere import Sphere as Sphere
+from pathlines.advice.advice import advise as advise
 from pathlines.observable.sphere import alignment as alignment
 from pathlines.observable.gaussian import anisotropy as anisotropy
 from pathlines.observable.overlap import antipodal_pairs as antipodal_pairs
@@ -104,6 +105,9 @@ from pathlines.sweep.phase import phase_diagram as phase_diagram
 from pathlines.draw.plot import plot as plot
 from pathlines.observable.patterns import potential as potential
 from pathlines.observable.patterns import potential_modes as potential_modes
+from pathlines.limit.architecture.predict import predict as predict
+from pathlines.probing.examine import probe as probe
+from pathlines.architecture.read import read_architecture as read_architecture
 from pathlines.limit.homogenized.regimes import regime as regime
 from pathlines.observable.residual import residual_norms as residual_norms
 from pathlines.observable.residual import residual_rms as residual_rms
@@ -118,4 +122,5 @@ from pathlines.integrate.observe import positions as tokens
 from pathlines.observable.pairs import u_max as u_max
 from pathlines.observable.pairs import u_mean as u_mean
 from pathlines.observable.pairs import variance as variance
+from pathlines.sweep.verify import verify as verify
 from pathlines.observable.patterns import zonal_moments as zonal_moments

@@ -1,6 +1,8 @@
 """Advice: targets met by the change that is proposed, what-ifs, text and page; the random model agrees."""
 
 import json
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import pathlines as pl
 from pathlines.advice import Target, advise, simulate
 from pathlines.advice.knobs import KNOBS, WHAT_IFS
 from pathlines.advice.terminal import curve_lines
@@ -126,3 +129,31 @@ def test_command_errors(app, tmp_path):
     }.items():
         result = CliRunner().invoke(app, [str(config), *options])
         assert message in str(result.exception)
+
+
+def test_advice_from_python_by_file_fields_numbers_and_record(tmp_path):
+    fields = {"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 32}
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    reading = pl.read_architecture(tmp_path)
+    found = [
+        pl.advise(source, 4, what_if=False).verdict for source in (tmp_path, fields, reading, reading.architecture)
+    ]
+    assert len(set(found)) == 1
+    assert pl.predict(fields, 4).mean_cosine[-1] == pl.predict(reading.architecture, 4).mean_cosine[-1]
+    with pytest.raises(ArgumentError, match="`architecture` must be a file"):
+        pl.advise(5)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from pathlines.cli.program import outcome; sys.argv[1:] = ['advise', '64', '2', '2', '32', '128', '0.02', "
+        "'--n', '4', '--target-cosine', '0.01']; assert outcome() == 1",
+        "import pathlines as pl; assert pl.advise([64, 2, 2, 32, 128, 0.02], 4).outcomes",
+    ],
+)
+def test_advice_needs_no_simulator(code):
+    """Reader, predictor, page: JAX, PyTorch and Matplotlib stay where they are."""
+    end = "; print(sorted({'jax', 'torch', 'matplotlib', 'xarray'} & set(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", f"import sys; {code}{end}"], capture_output=True, text=True)
+    assert done.stderr.strip().endswith("[]"), done.stderr

@@ -21,6 +21,7 @@ from pathlines.limit.homogenized.attended import uniform_attended
 RECORDS = {"Model", "Run"}
 NO_ARGUMENTS = {"enable_float64"}
 KEY = jax.random.key(0)
+SIX = [8, 2, 2, 16, 32, 0.02]
 ON_CIRCLE = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 EYE = np.eye(2)
 LINE = np.array([0.0, 0.5, 2.0])
@@ -63,7 +64,7 @@ def good_calls():
         "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},
         "PerceptronLandscape": {"beta": 1.0, "directions": ON_CIRCLE, "strengths": np.ones(3), "kind": "usa"},
         "PiecewiseWeights": {"switches": np.array([1.0]), "value": np.stack([EYE, EYE])},
-        "RandomArchitecture": {"architecture": from_numbers([8, 2, 2, 16, 32, 0.02]).architecture},
+        "RandomArchitecture": {"architecture": from_numbers(SIX).architecture},
         "RandomBlock": {"attention": chain, "perceptron": pl.model.homogenized.RandomPerceptron()},
         "RandomEncoder": {"d": 8, "heads": 2, "placement": "post", "residual": 1.0, "logit": 1.0, "activation": "erf"},
         "RandomPerceptron": {"activation": "relu", "sigma_w": 1.0, "strength": 1.0, "width": 4, "time_step": 1.0},
@@ -83,6 +84,7 @@ def good_calls():
         "UnnormalisedAttention": {"shift": 0.0},
         "UnnormalisedGaussian": gaussian,
         "ZonalMeasure": {"d": 3, "beta": 9.0, "nodes": 40, "shift": 0.0},
+        "advise": {"architecture": SIX, "tokens": 4, "what_if": False},
         "asymptotic_regime": {"a": 1.0, "c": 1.0},
         "bures": {"one": EYE, "other": EYE},
         "cap_certificate": {"tokens": ON_CIRCLE, "beta": 5.0},
@@ -144,7 +146,10 @@ def good_calls():
         "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
         "plot": {"run": None},
         "polygon_rates": {"k": 3, "beta": 9.0, "kind": "sa"},
+        "predict": {"architecture": SIX, "tokens": 4, "layers": 2, "spread": False},
+        "probe": {"model": "no-such-folder", "seeds": 2, "max_tokens": 8},
         "quiet_start": {"tokens": 1e4, "n": 8, "key": KEY, "modes": 3},
+        "read_architecture": {"path": "config.json"},
         "regime": {"eta": 0.1, "alpha": 0.1, "layers": 100, "epsilon": 0.1, "bound": 10.0},
         "save_run": {"run": None, "path": "run.nc"},
         "scheme_expectation": {**tree, "steps": 1, "method": "split"},
@@ -160,6 +165,7 @@ def good_calls():
         "closure_horizon": {**matrices, "n": 10, "tolerance": 0.1},
         "two_sample_modes": {"beta": 2.0},
         "uniform_attention": {"d": 4, "beta": 1.0, "sigma_a": 1.0},
+        "verify": {"pattern": "clustering/CL-43", "full": False},
         "zonal_start": {"moments": {1: 0.1}, "n": 8, "d": 3},
     }  # fmt: skip
 
@@ -180,6 +186,10 @@ SYMMETRIC = {
     (n, "beta") for n in ("FiniteLawSDE", "HomogenizedODE", "HomogenizedSDE", "RandomTransformer", "noise_covariance")
 }
 """Temperatures of random heads, whose law does not know signs or knows them by its own matrices."""
+
+
+IDS_OR_NUMBER = {("advise", "tokens"), ("predict", "tokens")}
+"""Arguments that are a number or a list of them."""
 
 
 ELEMENTWISE = {"logistic_mass", "overlap_curve", "pair_kernel", "two_sample_modes"}
@@ -253,5 +263,7 @@ def api_calls():
                 if name in ELEMENTWISE and isinstance(value, np.ndarray) and value.shape != np.shape(good[argument]):
                     continue
                 if isinstance(value, float) and value == -1.0 and (name, argument) in SYMMETRIC:
+                    continue
+                if isinstance(value, list) and (name, argument) in IDS_OR_NUMBER:
                     continue
                 yield f"{name}({argument}={value!r:.60})", partial(entry, **{**good, argument: value})

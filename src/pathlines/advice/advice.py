@@ -12,6 +12,7 @@ import numpy as np
 from pathlines.advice.knobs import KNOBS, WHAT_IFS, WhatIf
 from pathlines.advice.target import Change, Target, change, smallest_first
 from pathlines.architecture import Architecture
+from pathlines.architecture.read import Source, architecture_of
 from pathlines.foundation.progress import Progress
 from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.architecture.predict import cosine_curve, predict
@@ -97,12 +98,20 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(
-    architecture: Architecture, tokens: Tokens | None = None, target: Target | None = None, *, what_if: bool = True
+    architecture: Source, tokens: Tokens | None = None, target: Target | None = None, *, what_if: bool = True
 ) -> Advice:
     """Predict, look for collapse, try what-ifs and, where a target is missed, search for the smallest change.
 
+    Args:
+        architecture: a config.json, TOML file or folder, the fields of a configuration, six numbers, or the record.
+        tokens: token ids, or how many different tokens; 64 (or the context) by default. The more, the slower.
+        target: ``pl.advice.Target(cosine, layer)``: the mean cosine may be at most this after that layer.
+        what_if: whether to try the named changes.
+
     A few seconds: one prediction with spread, a dozen without, and some ten for each knob when a target is missed.
+    Neither JAX nor PyTorch is imported.
     """
+    architecture = architecture_of(architecture)
     tokens = usual_tokens(architecture) if tokens is None else tokens
     depth = max(architecture.layers, target.layer if target else 0)
     layer = target.layer if target else architecture.layers

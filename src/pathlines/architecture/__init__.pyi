@@ -10,6 +10,7 @@ from pathlines.architecture.record import Deviations as Deviations
 from pathlines.architecture.family import FAMILIES as FAMILIES
 from pathlines.architecture.family import Family as Family
 from pathlines.architecture.read import Reading as Reading
+from pathlines.architecture.read import architecture_of as architecture_of
 from pathlines.architecture.record import divisors_near as divisors_near
 from pathlines.architecture.family import family as family
 from pathlines.architecture.read import from_config as from_config

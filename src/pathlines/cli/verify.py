@@ -158,7 +158,7 @@ def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs:
     from pathlines.claim import CLAIMS
     from pathlines.claim.cost import keep_cost
     from pathlines.store import Store
-    from pathlines.sweep.verify import verify as sweep
+    from pathlines.sweep.verify import verify_jobs as sweep
 
     finished = []
     with _Live(len(queue), quiet=quiet) as live:

@@ -12,7 +12,7 @@ import numpy as np
 from pathlines.architecture import Architecture
 from pathlines.architecture.family import FAMILIES
 from pathlines.architecture.read import from_config
-from pathlines.foundation.errors import ArgumentError, positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer, require
 from pathlines.foundation.progress import Progress
 from pathlines.probing.curves import Curves, kept_tokens, massive_tokens, observed, summary
 from pathlines.probing.inputs import Input, of_noise, of_tokens, takes_images
@@ -55,12 +55,24 @@ def probe(
     drop_special: bool = False,
     drop_massive: bool = False,
 ) -> Probed:
-    """Measure a model of a folder or package on texts (one per line), token ids, or our samples.
+    """Measure a real model as it was trained and at random initialisation, beside the theory of the latter.
 
-    ``layers`` iterates a shared layer to that depth. Dropped tokens take part in the model's work and are left out of
-    all three curves. Cost: seeds + 1 forward passes an input, and seeds initialisations.
+    Args:
+        model: a folder with config.json and weights, or a package that carries one.
+        lines: texts, one per input; our samples by default.
+        ids: token ids as text, instead of texts.
+        seeds: random initialisations ≥ 2 to average over. The more, the narrower the band, and the slower.
+        seed: of the first of them.
+        layers: iterates a shared layer to that depth.
+        max_tokens: longer inputs are cut.
+        drop_special: leave marks such as [CLS] out of all three curves; they take part in the model's work.
+        drop_massive: likewise tokens whose length exceeds four medians.
+
+    Needs torch and transformers (the extra ``probe``). Cost: seeds + 1 forward passes per input, and seeds
+    initialisations.
     """
     positive_integer("seeds", seeds, least=2)
+    require(isinstance(model, str), "model", "be the name of a folder or package", model)
     folder = model_folder(model)
     fields = fields_of(folder)
     architecture, notes = _described(fields, layers)

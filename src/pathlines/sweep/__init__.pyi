@@ -16,3 +16,4 @@ from pathlines.sweep.planner import plan_collapse as plan_collapse
 from pathlines.sweep.verify import recalled as recalled
 from pathlines.sweep.workers import spread as spread
 from pathlines.sweep.verify import verify as verify
+from pathlines.sweep.verify import verify_jobs as verify_jobs

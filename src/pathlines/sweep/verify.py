@@ -69,6 +69,24 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 def verify(
+    pattern: str = "*", *, full: bool = False, changes: dict[str, Any] | None = None, fresh: bool = False
+) -> tuple[Finished, ...]:
+    """Claims whose ids fit a pattern, one after the other in this process, with their outcomes.
+
+    Args:
+        pattern: an id, the beginning of one ("clustering"), or a glob ("homogenized/C0*"); every claim by default.
+        full: the paper's size instead of the quick one; hours instead of seconds for some.
+        changes: fields of the setting in place of the declared ones.
+        fresh: compute again what is stored.
+
+    ``Finished.outcome`` has the verdict, the numbers and their tolerances. What is finished is stored, as by
+    ``pathlines verify``, which runs many at a time.
+    """
+    jobs = [Job(name, "full" if full else "quick", changes or {}) for name in CLAIMS.match(pattern)]
+    return tuple(verify_jobs(jobs, store=Store(), fresh=fresh, workers=1))
+
+
+def verify_jobs(
     jobs: list[Job],
     *,
     store: Store,
