@@ -63,6 +63,7 @@ from pathlines.foundation.namespace import defined as defined
 from pathlines.foundation.registry import discover as discover
 from pathlines.foundation.numbers import eigenvalue_list as eigenvalue_list
 from pathlines.foundation.precision import enable_float64 as enable_float64
+from pathlines.foundation.bounds import enlarged as enlarged
 from pathlines.foundation.namespace import entries as entries
 from pathlines.foundation.module import exactly as exactly
 from pathlines.foundation.setting import fields as fields

@@ -51,6 +51,7 @@ from pathlines.limit.metastability.kde_modes import leading_constant as leading_
 from pathlines.limit.metastability.kde_modes import leading_order as leading_order
 from pathlines.limit.metastability.slow_laws import lifetime_ratio as lifetime_ratio
 from pathlines.limit.metastability.slow_laws import lifetime_ratio_limit as lifetime_ratio_limit
+from pathlines.limit.metastability.perceptron_probes import line_points as line_points
 from pathlines.limit.metastability.perceptron_closed_forms import linear_density as linear_density
 from pathlines.limit.metastability.slow_laws import log_antipodal_rate as log_antipodal_rate
 from pathlines.limit.metastability.caps import log_gathering_time as log_gathering_time
@@ -76,6 +77,7 @@ from pathlines.limit.metastability.perceptron_potential import perceptron_potent
 from pathlines.limit.metastability.perceptron_minimiser import polished as polished
 from pathlines.limit.metastability.slow_laws import polygon_rates as polygon_rates
 from pathlines.limit.metastability.perceptron_landscape import position_jacobian as position_jacobian
+from pathlines.limit.metastability.perceptron_minimiser import probe_count as probe_count
 from pathlines.limit.metastability.perceptron_probes import probe_points as probe_points
 from pathlines.limit.metastability.growth import quiet_margin as quiet_margin
 from pathlines.limit.metastability.quiet_starts import quiet_moments as quiet_moments
