@@ -50,6 +50,7 @@ LONG = {
     "landscape": "landscape --beta 40000 --neurons 0:1,1:-2,2:-.7,3:1,4:-1,5:-2,6:-.3 --figure {folder}/atoms.pdf",
     "modes": "modes --n 100000 --beta 1000 --runs 20000",
     "patterns": "patterns --beta 200000",
+    "retrieval": "retrieval --n 4000 --mask window:9 --simulate --prompts 4000 --force",
     "probe": "probe rxnmapper --iterate 3000 --seeds 64",
     "staircase": "staircase --n 150 --d 40 --beta 400 --kind sa",
     "tradeoff": "tradeoff --n 3000 --logit-scale 3 --qk-dim 7",

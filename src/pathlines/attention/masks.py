@@ -8,6 +8,7 @@ phenomenon, arXiv:2605.09213) has q_jk = e^{-λ(j-k)/n}. Building a matrix takes
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,8 @@ class MatrixMask(PositionMask):
         return self.matrix
 
 
+RECENT = 64
+"""Tokens that a sink keeps beside its first ones, if nothing is said."""
 NAMED = "causal, alibi:SLOPE, window:WIDTH, sink:COUNT:WIDTH, strided:STRIDE, or a file .npy with a matrix"
 
 
@@ -142,20 +145,25 @@ def read_mask(text: str, *, slope: float = 0.0) -> PositionMask:
 
     ``slope`` λ is that of the words that do not name one themselves. A sink without a width keeps 64 recent tokens.
     """
-    name, *numbers = str(text).split(":")
+    name, *words = str(text).split(":")
     try:
-        if name == "causal" and not numbers:
-            return AlibiMask(slope)
-        if name == "alibi" and len(numbers) == 1:
-            return AlibiMask(float(numbers[0]))
-        if name == "window" and len(numbers) == 1:
-            return WindowMask(int(numbers[0]), slope=slope)
-        if name == "sink" and len(numbers) in (1, 2):
-            return WindowMask(int(numbers[1]) if len(numbers) == 2 else 64, sinks=int(numbers[0]), slope=slope)
-        if name == "strided" and len(numbers) == 1:
-            return StridedMask(int(numbers[0]))
+        numbers = [float(word) for word in words]
     except ValueError:
-        raise ArgumentError(f"The mask `{text}` has a part that is no number; a mask is {NAMED}.") from None
+        numbers = [math.nan]
+    whole = [int(v) if v.is_integer() else v for v in numbers]  # what is not whole is refused by name
+    match name, *whole:
+        case ["causal"]:
+            return AlibiMask(slope)
+        case ["alibi", own]:
+            return AlibiMask(own)
+        case ["window", width]:
+            return WindowMask(width, slope=slope)
+        case ["sink", sinks]:
+            return WindowMask(RECENT, sinks=sinks, slope=slope)
+        case ["sink", sinks, width]:
+            return WindowMask(width, sinks=sinks, slope=slope)
+        case ["strided", stride]:
+            return StridedMask(stride)
     if Path(text).suffix == ".npy" and Path(text).is_file():
         try:
             return MatrixMask(np.load(text, allow_pickle=False))

@@ -98,8 +98,7 @@ MEANINGS: dict[str, Any] = {
 def record_of(build: Callable[..., Any]) -> type[Setting]:
     """The parameters of a builder as a record, in the order of its signature."""
     fields = [(p.name, _kind(p), _default(p)) for p in _signature(build).parameters.values()]
-    made: Any = msgspec.defstruct("Parameters", fields, bases=(Setting,), frozen=True)
-    return made
+    return msgspec.defstruct("Parameters", fields, bases=(Setting,), frozen=True)
 
 
 def _signature(build: Callable[..., Any]) -> inspect.Signature:

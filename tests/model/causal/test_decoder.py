@@ -155,7 +155,9 @@ def test_matrix_masks_are_read_from_files(tmp_path):
     ("call", "words"),
     [
         (lambda: read_mask("windw:3"), "There is no mask"),
-        (lambda: read_mask("window:x"), "no number"),
+        (lambda: read_mask("window:x"), "`width`"),
+        (lambda: read_mask("window:2.5"), "`width`"),
+        (lambda: read_mask("window"), "There is no mask"),
         (lambda: MatrixMask(np.eye(3, k=1)), r"entry \(1, 2\)"),
         (lambda: MatrixMask(0.5 * np.eye(3, k=-1)), "row 2 sums to 0.5"),
         (lambda: MatrixMask(np.tri(3, k=-1)[:, ::-1]), "lower triangular"),

@@ -20,8 +20,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.model.clustering.rescaled import RescaledAttention
-from pathlines.model.parts.perceptron import Perceptron
+from pathlines.model import Perceptron, RescaledAttention
 from pathlines.observable.analysis import hull_shrink
 
 SHOWN = 6

@@ -1,5 +1,1 @@
 """Random transformers of real architectures."""
-
-from pathlines.foundation.namespace import namespace
-
-namespace(__name__)

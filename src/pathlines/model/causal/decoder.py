@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from pathlines.attention.masks import AlibiMask, PositionMask
+from pathlines.attention.masks import AlibiMask, PositionMask, read_mask
 from pathlines.domain import Sphere
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import finite_number, of_kind, require
 from pathlines.foundation.papers import KINETIC, Paper
+from pathlines.foundation.setting import means
 from pathlines.kernels.causal import causal_potential, decoder_modes
 from pathlines.model.base import MODELS, Description, Model
 
@@ -87,14 +89,26 @@ class CausalDecoder(Model):
         return state + step * self.drift(state, t)
 
 
+def named_decoder(
+    beta: Annotated[of.Positive, means("inverse temperature", "β")] = 1.0,
+    slope: Annotated[float, means("ALiBi slope, in units of 1/N", "λ")] = 2.0,
+    mask: Annotated[
+        str, means("who is heard: causal, window:WIDTH, sink:COUNT:WIDTH, strided:STRIDE or FILE.npy")
+    ] = "causal",
+    softmax: Annotated[bool, means("softmax attention instead of the unnormalised kernel")] = False,
+) -> CausalDecoder:
+    """The decoder with its mask in words."""
+    return CausalDecoder(beta, read_mask(mask, slope=slope), softmax=softmax)
+
+
 MODELS.register(
     "causal-decoder",
     Description(
-        CausalDecoder,
+        named_decoder,
         "Causal decoder on the circle",
         "θ̇ⱼ = Σ_{k<j} pⱼₖ w′(θⱼ − θₖ),  w = e^{β cos θ},  pⱼₖ ∝ e^{−λ(j−k)/N}",
         "Early tokens rest and gather the later ones; the last token forgets the middle of the prompt.",
-        "beta = 1, mask = 2 (the ALiBi slope λ), n = 64…10⁴, depth 1",
+        "d = 2, beta = 1, slope = 2, n = 64…10⁴, until = 1",
         (KINETIC,),
     ),
 )

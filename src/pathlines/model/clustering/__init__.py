@@ -1,5 +1,1 @@
 """Models of the clustering family."""
-
-from pathlines.foundation.namespace import namespace
-
-namespace(__name__)

@@ -1,5 +1,1 @@
 """Random transformers and their homogenized limits."""
-
-from pathlines.foundation.namespace import namespace
-
-namespace(__name__)

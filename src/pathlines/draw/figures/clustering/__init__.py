@@ -1,5 +1,1 @@
 """Figures of the clustering papers."""
-
-from pathlines.foundation.namespace import namespace
-
-namespace(__name__, entries_only=True)

@@ -1,2 +1,0 @@
-# Written by docs/stubs.py.
-from pathlines.claim.advise import what_if as what_if

@@ -1,3 +1,0 @@
-# Written by docs/stubs.py.
-from pathlines.model.causal import decoder as decoder
-from pathlines.model.causal.decoder import CausalDecoder as CausalDecoder

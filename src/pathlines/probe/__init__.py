@@ -1,0 +1,1 @@
+"""Real transformers: the same observables on torch modules. Torch is imported in this room only."""
