@@ -24,7 +24,7 @@ from pathlines.draw.claim_tables import Table
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.precision import enable_float64
 from pathlines.store import Store
-from pathlines.sweep.verify import Finished, Job, verify
+from pathlines.sweep.verify import Finished, Job, verify_jobs
 
 LOW, HIGH = 0.5, 1.5
 
@@ -86,7 +86,7 @@ def main() -> int:
     jobs = [Job(n, "quick", drawn(n, k, options.seed)) for n in names for k in range(options.draws)]
     jobs = [job for job in jobs if job.changes]
     rows, counts = [], dict.fromkeys(("expected", "inconclusive", "refused", "wrong", "broken"), 0)
-    for item in chain(refused(jobs), verify([job for job in jobs if not out_of_bounds(job)], store=Store())):
+    for item in chain(refused(jobs), verify_jobs([job for job in jobs if not out_of_bounds(job)], store=Store())):
         kind, why = judged(item)
         counts[kind] += 1
         if kind != "expected":

@@ -34,7 +34,7 @@ def median_seconds(call, repeats=5):
 def polytope_figure():
     """n = 20, d = 2, V = I, T = 12, tolerance 1e-9, against SciPy and against loops over tokens with explicit steps."""
     start = np.asarray(pl.Euclidean(2).cube(jax.random.key(0), 20, -5, 5))
-    model = pl.RescaledAttention(np.eye(2))
+    model = pl.model.clustering.RescaledAttention(np.eye(2))
     began = time.perf_counter()
     pl.flow(model, start, until=12.0, rtol=1e-9)
     first = time.perf_counter() - began

@@ -21,7 +21,7 @@ import numpy as np
 import pathlines as pl
 from pathlines.limit.homogenized.collapse import collapse_map
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
-from pathlines.limit.homogenized.participation import participation
+from pathlines.limit.homogenized.participation import mean_participation
 
 HERE = Path(__file__).parent
 
@@ -118,7 +118,7 @@ def never_slower(cases=12):
 
 
 def theory():
-    uncached = participation.__wrapped__ if hasattr(participation, "__wrapped__") else participation
+    uncached = mean_participation.__wrapped__ if hasattr(mean_participation, "__wrapped__") else mean_participation
     began = time.perf_counter()
     uncached(16, 2.0, 0.37)
     first = time.perf_counter() - began

@@ -27,7 +27,7 @@ from pathlines.limit.metastability.kde_modes import bracket
 from pathlines.limit.metastability.perceptron_landscape import perceptron_landscape
 from pathlines.limit.metastability.perceptron_minimiser import perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import perceptron_potential
-from pathlines.model import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.metastability.circle_density import CircleDensity
 from pathlines.observable.kde_modes import find_modes, normal_modes
 

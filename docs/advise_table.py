@@ -19,10 +19,10 @@ from pathlines.integrate import chain
 from pathlines.limit.architecture.predict import predict
 from pathlines.model.architecture.random_architecture import RandomArchitecture
 from pathlines.model.architecture.token_embedding import TokenEmbedding
-from pathlines.probe.examine import initial_curves
-from pathlines.probe.inputs import Input, of_noise, of_tokens, takes_images
-from pathlines.probe.modules import from_fields
-from pathlines.probe.text import Tokens
+from pathlines.probing.examine import initial_curves
+from pathlines.probing.inputs import Input, of_noise, of_tokens, takes_images
+from pathlines.probing.modules import from_fields
+from pathlines.probing.text import Tokens
 
 SEEDS = 8
 TOKENS = 64

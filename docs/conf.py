@@ -28,7 +28,6 @@ myst_heading_anchors = 3
 smartquotes = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 

@@ -22,13 +22,14 @@ print(pl.regime(0.3, numbers.noise, depth, centred=True).reason)
 
 # The limit: an ODE for the common overlap γ, and the layer map that keeps the finite step.
 tau = run.data["tau"].values
-flow = pl.overlap_curve(tau, n, b)
-layers = pl.layer_map_curve(depth, n, b, numbers.layer_time, d=d).overlap[:: depth // (len(tau) - 1)]
+flow = pl.limit.homogenized.overlap_curve(tau, n, b)
+layers = pl.limit.homogenized.layer_map_curve(depth, n, b, numbers.layer_time, d=d).overlap[:: depth // (len(tau) - 1)]
 mean, error = run["mean_overlap"].mean("run").values, run["mean_overlap"].std("run").values / np.sqrt(32)
 print("   τ    simulated        layer map   limit")
 for row in zip(tau, mean, error, layers, flow, strict=True):
     print("{:5.2f}   {:.4f} ± {:.4f}   {:.4f}      {:.4f}".format(*row))
 
 # The prediction, without running anything: when do tokens become alike, and what moves that?
-print(f"γ = 1/2 at τ = {pl.collapse_time(n, b):.4f}, layer {pl.collapse_depth(n, b, numbers.layer_time)}")
-print("depth scales as", ", ".join(f"{e.name}^{e.exponent:+.2f}" for e in pl.sensitivities(n, b).effects()[:4]))
+theory = pl.limit.homogenized
+print(f"γ = 1/2 at τ = {theory.collapse_time(n, b):.4f}, layer {theory.collapse_depth(n, b, numbers.layer_time)}")
+print("depth scales as", ", ".join(f"{e.name}^{e.exponent:+.2f}" for e in theory.sensitivities(n, b).effects()[:4]))

@@ -3,13 +3,22 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import matplotlib as mpl
 import pytest
+from jaxtyping import install_import_hook
 
-import pathlines  # noqa: F401  before anything is compiled
-from pathlines.foundation.programs import make_room_for_programs
+from typecheck import ROOMS, VIOLATIONS
+
+install_import_hook([f"pathlines.{room}" for room in ROOMS], "typecheck.checked")
+
+import pathlines  # noqa: E402, F401  before anything is compiled
+from pathlines.foundation.errors import PathlinesError  # noqa: E402
+from pathlines.foundation.programs import make_room_for_programs  # noqa: E402
+
+FOLDER = Path(__file__).parent
 
 jax.config.update("jax_enable_x64", True)
 mpl.use("agg")
@@ -45,3 +54,21 @@ def room_for_programs():
     """Thousands of tests in one process compile more programs than it may map into memory."""
     yield
     make_room_for_programs()
+
+
+@pytest.fixture(autouse=True)
+def annotations_hold(request, monkeypatch):
+    """Values are what annotations say, or refused."""
+    if request.path.relative_to(FOLDER).parts[0] not in ROOMS:
+        yield
+        return
+    VIOLATIONS.clear()
+    refuse = PathlinesError.__init__
+
+    def forgive(self, *arguments):
+        VIOLATIONS.clear()
+        refuse(self, *arguments)
+
+    monkeypatch.setattr(PathlinesError, "__init__", forgive)
+    yield
+    assert VIOLATIONS == []

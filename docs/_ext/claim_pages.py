@@ -58,9 +58,12 @@ def typeset(text: str) -> list[nodes.Node]:
 
 
 def typeset_all(app: Sphinx, doctree: nodes.document) -> None:
-    """Indices and powers everywhere but in code and names."""
+    """Indices and powers everywhere but in code and names; arguments and their meaning are told apart by a colon."""
     kept = (nodes.literal, nodes.literal_block, nodes.raw, nodes.comment, addnodes.desc_signature, addnodes.toctree)
     for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(": "))
+            continue
         above, inside = text.parent, False
         while above is not None and not inside:
             above, inside = above.parent, isinstance(above, kept)
@@ -112,9 +115,11 @@ class Claims(SphinxDirective):
         """Folded: what is compared and how closely, the setting at both sizes, the command."""
         compared = [(q, f"{t.kind} {t.value:g}", t.reason) for q, t in claim.within.items()]
         rows = [self.field(f, claim) for f in fields(type(claim.quick))]
+        costs = [f"{cost} at {size} size" for size in ("quick", "full") if (cost := claim.cost(size)) is not None]
         return [
             nodes.raw("", "<details><summary>What is compared, at which setting</summary>", format="html"),
             nodes.literal_block("", f"pathlines verify {claim.id}", language="console"),
+            *([nodes.paragraph("", "Cost: " + ", ".join(costs))] if costs else []),
             table(("quantity", "tolerance", "why"), compared),
             table(("--set", "symbol", "meaning", "allowed", "quick", "full"), rows),
             nodes.raw("", "</details>", format="html"),
@@ -133,15 +138,15 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> nodes.Node:
     if not rows:
         return nodes.Text("")
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in header), cols=len(header))
-    group += nodes.thead("", _row(header))
+    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", h)) for h in header)))
     group += nodes.tbody("", *map(_row, rows))
     return box("table-wrapper", nodes.table("", group))
 
 
 def _row(cells: tuple[str, ...]) -> nodes.row:
+    """Names are code, all else is words."""
     name, *others = cells
-    first = nodes.literal("", name) if name else nodes.Text("")
-    body = [nodes.paragraph("", "", first), *(nodes.paragraph("", str(c)) for c in others)]
+    body = [nodes.paragraph("", "", nodes.literal("", name)), *(nodes.paragraph("", str(c)) for c in others)]
     return nodes.row("", *(nodes.entry("", cell) for cell in body))
 
 

@@ -39,7 +39,7 @@ def test_jacobian_formulas(kind):
     model = made(kind, V, Q, K)
     found = jax.jvp(lambda x: model.drift(x, ZERO), (jnp.asarray(X),), (jnp.asarray(E),))[1]
     A = K.T @ Q
-    P = np.asarray(attention_weights(model.attention, X @ Q.T, X @ K.T, jnp.asarray(W)))
+    P = np.asarray(attention_weights(model.attention, *(jnp.asarray(X @ M.T) for M in (Q, K)), jnp.asarray(W)))
     slope = P * (1 - P / W) if kind == "sigmoid" else P
     mean = np.zeros((N, D)) if kind == "sigmoid" else P @ X
     expected = np.zeros((N, D))

@@ -12,9 +12,9 @@ from pathlines.attention import ATTENTIONS, Attention, SigmoidAttention, Sinkhor
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
-from pathlines.model import MODELS, NormalisedAttention, SelfAttention
+from pathlines.model import MODELS, SelfAttention
 from pathlines.model.attention_kinds import builder
-from pathlines.model.clustering.normalised import Polar
+from pathlines.model.clustering.normalised import NormalisedAttention, Polar
 from pathlines.weights import FixedWeights
 
 
@@ -123,7 +123,9 @@ def test_causal(name):
 def test_l2_far_from_the_origin():
     """Only differences matter: tokens a million away keep the digits that their coordinates have."""
     masses = jnp.full(N, 1 / N)
-    near, far = (attention_weights(ATTENTIONS["l2"](), X + c, X + c, masses) for c in (0.0, 2.0**20))
+    near, far = (
+        attention_weights(ATTENTIONS["l2"](), jnp.asarray(X + c), jnp.asarray(X + c), masses) for c in (0.0, 2.0**20)
+    )
     gaps = np.sum((X[:, None] - X[None]) ** 2, axis=2)
     expected = np.exp(-gaps) / np.exp(-gaps).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(near, expected, atol=1e-14)

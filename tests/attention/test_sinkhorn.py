@@ -11,7 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from pathlines.attention import SinkhornAttention
 from pathlines.attention.sinkhorn import balance
-from pathlines.foundation.errors import FormError
+from pathlines.domain import Sphere
+from pathlines.foundation.errors import FormError, PathlinesWarning
 from pathlines.integrate import flow
 from pathlines.kernels import attend, attention_weights
 from pathlines.kernels.dense import softmax_sums
@@ -122,9 +123,29 @@ def test_a_flow_carries_its_potentials():
     model = SelfAttention(1.0, attention=SinkhornAttention(1e-3, "1"), weights=weights, space="euclidean")
     carried, forgetful = (flow(model, x, times=[1.0], record=("tokens", "column_error"), form=form)
                           for form in ("auto", "tokens"))  # fmt: skip
-    assert "potentials start" in carried.forms[0].reason and "potentials" not in forgetful.forms[0].reason
+    assert "start from those" in carried.forms[0].reason and "potentials" not in forgetful.forms[0].reason
     assert carried.outcome == "completed" and float(carried["column_error"].values[-1]) < 1e-10
     np.testing.assert_allclose(carried["tokens"], forgetful["tokens"], atol=1e-6)
+
+
+def test_potentials_are_carried_only_where_that_pays():
+    """At ε = 1 potentials are found in a dozen iterations; starting from the last costs more than it saves."""
+    x, reasons = Sphere(3).uniform(jax.random.key(0), 32), {}
+    for eps in (1.0, 0.03):
+        run = flow(SelfAttention(1.0, attention=SinkhornAttention(eps)), x, until=0.01, record="mean_overlap")
+        reasons[eps] = run.forms[0].reason
+    assert "potentials" not in reasons[1.0] and "potentials, 105 steps from zero" in reasons[0.03]
+
+
+@pytest.mark.parametrize("form", ["auto", "tokens"])
+def test_scores_beyond_all_digits_end_a_run(form):
+    """V = -I and a score that pairs opposite tokens: they grow like e^{t/ε}, and scores reach 4·10¹² at t = 0.0103."""
+    rng = np.random.default_rng(0)
+    x, weights = rng.standard_normal((6, 2)), FixedWeights(-np.eye(2), rng.standard_normal((2, 2)))
+    model = SelfAttention(1.0, attention=SinkhornAttention(1e-3), weights=weights, space="euclidean")
+    with pytest.warns(PathlinesWarning, match="rounding decides the weights"):
+        run = flow(model, x, until=1.0, record="tokens", form=form, max_steps=2000)
+    assert run.outcome.startswith("diverged at t = 0.0103") and 1e4 < np.abs(run["tokens"].values[-1]).max() < 1e5
 
 
 def test_potentials_of_the_step_before_are_near():

@@ -24,6 +24,7 @@ ROOMS = (
     "model.parts.Perceptron",
     "model.clustering.NormalisedAttention",
     "model.clustering.RescaledAttention",
+    "model.homogenized.HomogenizedODE",
     "model.homogenized.HomogenizedSDE",
     "integrate.coarsen",
     "integrate.cluster_flow",

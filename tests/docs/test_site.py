@@ -69,10 +69,15 @@ def test_nothing_is_loaded_from_elsewhere(site):
 
 
 def test_mathematics_of_docstrings_survives(site):
-    shown = words(site / "api" / "model.html")
-    for name in ("SelfAttention", "RandomTransformer", "CircleDensity", "SoftmaxGaussian"):
+    shown = words(site / "api" / "top.html") + words(site / "api" / "model.html")
+    for name in ("SelfAttention", "RandomTransformer", "GaussianHeads", "flow"):
         paragraph = inspect.getdoc(getattr(pathlines, name)).split("\n\n")[0]
         assert bare(paragraph) in bare(shown)
+
+
+def test_every_example_is_shown():
+    page = (DOCS / "learn" / "examples.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"examples/(\w+\.py)", page)) == {p.name for p in (DOCS.parent / "examples").glob("*.py")}
 
 
 def test_pictures_are_small_and_all_of_them_are_drawn():

@@ -51,8 +51,8 @@ def test_forgetting_gives_maps_back(monkeypatch):
         lambda: pl.chain(pl.SelfAttention(1.0), WRONG, depth=-1, key=KEY),
         lambda: pl.ensemble(pl.SelfAttention(1.0), lambda key: WRONG, runs=0, key=KEY, until=1.0),
         lambda: side_by_side([], WRONG, times=[1.0]),
-        lambda: pl.fates([], WRONG),
-        lambda: pl.expectation_over_heads(None, WRONG, depth=1, function=jnp.sum),
+        lambda: pl.integrate.fates([], WRONG),
+        lambda: pl.integrate.expectation_over_heads(None, WRONG, depth=1, function=jnp.sum),
         lambda: pl.phase_diagram(-1, [], [], 0),
         lambda: pl.Sphere(2).uniform(KEY, -1),
         lambda: pl.Sphere(2).uniform_span(KEY, -1),
@@ -61,7 +61,7 @@ def test_forgetting_gives_maps_back(monkeypatch):
         lambda: pl.Euclidean(2).cube(KEY, -1),
         lambda: pl.Euclidean(2).gaussian(KEY, -1),
         lambda: quiet_start(-1, 5, KEY),
-        lambda: pl.zonal_start({0: 1.0}, 5, 3),
+        lambda: pl.model.metastability.zonal_start({0: 1.0}, 5, 3),
     ],
 )
 def test_every_entry_that_compiles_asks_first(crowded, entry):

@@ -12,7 +12,8 @@ from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarni
 from pathlines.integrate import chain, flow, layers
 from pathlines.integrate.chain import _groups
 from pathlines.integrate.observe import Observable
-from pathlines.model import PathModel, RandomTransformer, SelfAttention
+from pathlines.model import PathModel, SelfAttention
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.overlap import mean_square, pair_artanh, pair_overlap
 from pathlines.observable.pairs import cross_ratios, deficits, mean_overlap, u_max

@@ -27,7 +27,7 @@ def on_plane(multiplicities):
 def test_the_heads_are_those_of_the_chain():
     """Two starts of different size: each run is the chain with full matrices and the same key."""
     starts = [von_mises_nodes(5, 0.8), von_mises_nodes(9, 2.0)]
-    found = pl.coupled_chains([PLANE, TransportedMeasure(PLANE)], starts, depth=3, key=KEY, runs=2)
+    found = pl.integrate.coupled_chains([PLANE, TransportedMeasure(PLANE)], starts, depth=3, key=KEY, runs=2)
     for run, start in zip(found, starts, strict=True):
         alone = pl.chain(PLANE, start, depth=3, key=KEY, runs=2, sampler="naive", record="tokens")
         np.testing.assert_allclose(run["tokens"].values, alone["tokens"].values, rtol=0, atol=1e-13)
@@ -37,7 +37,7 @@ def test_a_token_is_moved_as_it_was_among_the_same_others():
     """Six tokens, and the same six as markers with copies of themselves that listen: token and copy stay together."""
     law = WeightedNodes(np.asarray(von_mises_nodes(6, 0.8)), np.full(6, 1 / 6))
     start = lambda key: jnp.asarray(law.tokens)  # noqa: E731
-    found = pl.synchronous_coupling(PLANE, on_plane, law, start, depth=4, key=KEY, runs=3)
+    found = pl.integrate.synchronous_coupling(PLANE, on_plane, law, start, depth=4, key=KEY, runs=3)
     assert found.tokens.shape == found.copies.shape == (3, 5, 6, 2)
     assert found.squares.max() < 1e-28
     assert np.ptp(found.tokens[:, -1, 0], axis=0).max() > 1e-3
@@ -45,7 +45,9 @@ def test_a_token_is_moved_as_it_was_among_the_same_others():
 
 def test_random_starts_are_copied():
     law = WeightedNodes(np.asarray(von_mises_nodes(32, 0.8)), np.full(32, 1 / 32))
-    found = pl.synchronous_coupling(PLANE, on_plane, law, partial(pl.Sphere(2).uniform, n=3), depth=2, key=KEY, runs=4)
+    found = pl.integrate.synchronous_coupling(
+        PLANE, on_plane, law, partial(pl.Sphere(2).uniform, n=3), depth=2, key=KEY, runs=4
+    )
     assert found.squares[:, 0].max() == 0 < found.squares[:, -1].min()
     assert np.ptp(found.tokens[:, 0, 0], axis=0).min() > 0.01
 
@@ -53,7 +55,7 @@ def test_random_starts_are_copied():
 def test_nodes_and_grid_share_their_heads():
     grid = CircleMeasure(PLANE, 256)
     starts = [von_mises_nodes(128, 0.8), grid.masses_of(lambda angle: von_mises_distribution(angle, 0.8))]
-    nodes, cells = pl.coupled_chains([TransportedMeasure(PLANE), grid], starts, depth=3, key=KEY)
+    nodes, cells = pl.integrate.coupled_chains([TransportedMeasure(PLANE), grid], starts, depth=3, key=KEY)
     assert cells.certificate("folds").passed
     mean = grid.mean(jnp.asarray(cells["state"].values[-1]))
     np.testing.assert_allclose(nodes["tokens"].values[-1].mean(axis=0), mean, atol=1e-5)
@@ -72,10 +74,10 @@ def test_parts_add_up_to_the_heads_of_a_layer():
 
 def gap(step, parts, corrector="full"):
     deep = pl.RandomTransformer(law=FIXED, beta=1.0, step=step, heads=2)
-    limit = pl.HomogenizedSDE(
+    limit = pl.model.homogenized.HomogenizedSDE(
         FIXED, 1.0, step=step, heads=2, noise_heads=2, time_step=step / parts, corrector=corrector
     )
-    runs = pl.coupled_chains([deep, limit], [TOKENS] * 2, depth=round(0.8 / step), key=KEY, runs=200)
+    runs = pl.integrate.coupled_chains([deep, limit], [TOKENS] * 2, depth=round(0.8 / step), key=KEY, runs=200)
     ends = [run["tokens"].values[:, -1] for run in runs]
     assert [run.time[-1] for run in runs] == pytest.approx([0.8, 0.8])
     return np.sqrt(np.mean((ends[0] - ends[1]) ** 2)), np.sqrt(np.mean((ends[0] - np.asarray(TOKENS)) ** 2))
@@ -92,19 +94,19 @@ def test_chain_and_sde_on_one_brownian_motion(parts):
 def test_what_cannot_be_shared_is_refused():
     other = pl.RandomTransformer(2, step=0.2, logit_scale=2.0, sigma_v=0.3)
     random = pl.GaussianHeads(2, value_mean=1.0)
-    uneven = pl.HomogenizedSDE(FIXED, 1.0, step=0.2, time_step=0.15)
-    fine = pl.HomogenizedSDE(random, logit_scale=1.0, step=0.2, time_step=0.1, tolerance=0.05)
+    uneven = pl.model.homogenized.HomogenizedSDE(FIXED, 1.0, step=0.2, time_step=0.15)
+    fine = pl.model.homogenized.HomogenizedSDE(random, logit_scale=1.0, step=0.2, time_step=0.1, tolerance=0.05)
     deep = pl.RandomTransformer(law=random, logit_scale=1.0, step=0.2)
     for models, message in (
         ([PLANE, other], "the same law of heads"),
-        ([PLANE, pl.RandomPerceptron()], "but holds RandomPerceptron"),
+        ([PLANE, pl.model.homogenized.RandomPerceptron()], "but holds RandomPerceptron"),
         ([pl.RandomTransformer(law=FIXED, beta=1.0, step=0.2), uneven], "must be η/k"),
         ([deep, fine], "unless values are Gaussian and scores fixed"),
         ([], "one start a model"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            pl.coupled_chains(models, [von_mises_nodes(3, 1.0)] * len(models), depth=1, key=KEY)
+            pl.integrate.coupled_chains(models, [von_mises_nodes(3, 1.0)] * len(models), depth=1, key=KEY)
     with pytest.raises(ArgumentError, match="be a law"):
-        pl.synchronous_coupling(
+        pl.integrate.synchronous_coupling(
             PLANE, on_plane, WeightedNodes(np.eye(2), np.ones(2) / 2), np.eye(2)[None], key=KEY, depth=1
         )

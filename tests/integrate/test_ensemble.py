@@ -11,7 +11,8 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.integrate import batched, ensemble, flow
 from pathlines.limit.clustering.energy_range import initial_pair_rate
-from pathlines.model import MODELS, NormalisedAttention, SelfAttention
+from pathlines.model import MODELS, SelfAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.pairs import mean_overlap, u_mean
 from pathlines.weights import IdentityWeights, PiecewiseWeights

@@ -13,7 +13,8 @@ from pathlines.integrate import flow, journey
 from pathlines.limit.clustering.clusters import two_cluster_overlap
 from pathlines.limit.clustering.equiangular import deficit_at
 from pathlines.limit.clustering.schemes import reduced_trajectory
-from pathlines.model import Model, NormalisedAttention, SelfAttention
+from pathlines.model import Model, SelfAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
 from pathlines.model.clustering.schemes import MixLN
 from pathlines.observable.pairs import deficits, mean_overlap, u_max, u_mean
 from pathlines.weights import FixedWeights, IdentityWeights, PiecewiseWeights

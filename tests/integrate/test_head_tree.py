@@ -23,7 +23,7 @@ def observed(x):
 
 def network(p, eta, heads=1, update="ambient"):
     m = len(p)
-    law = pl.MixtureHeads(two.VALUES[:m], two.SCORES[:m], p)
+    law = pl.weights.MixtureHeads(two.VALUES[:m], two.SCORES[:m], p)
     return pl.RandomTransformer(law=law, beta=two.BETA, step=eta, heads=heads, update=update)
 
 
@@ -45,7 +45,7 @@ def enumerated(p, eta, heads, update, depth):
 @pytest.mark.parametrize(("p", "layers"), [(0.5, 12), (0.2, 12), pytest.param(0.5, 20, marks=pytest.mark.slow)])
 def test_reference_values(p, layers):
     net = network([p, 1 - p], two.UNTIL / layers)
-    found = pl.expectation_over_heads(net, two.start(), depth=layers, function=observed)
+    found = pl.integrate.expectation_over_heads(net, two.start(), depth=layers, function=observed)
     assert found == pytest.approx(two.CHAIN[p, layers], abs=1e-9)
 
 
@@ -60,15 +60,15 @@ def test_reference_values(p, layers):
 )
 def test_enumeration(p, heads, update, depth):
     net = network(p, 0.4, heads, update)
-    found = pl.expectation_over_heads(net, two.start(), depth=depth, function=observed)
+    found = pl.integrate.expectation_over_heads(net, two.start(), depth=depth, function=observed)
     assert found == pytest.approx(enumerated(p, 0.4, heads, update, depth), abs=1e-14)
 
 
 def test_blocks_change_nothing(monkeypatch):
     net = network([0.3, 0.7], 0.2)
-    whole = pl.expectation_over_heads(net, two.start(), depth=7, function=observed)
+    whole = pl.integrate.expectation_over_heads(net, two.start(), depth=7, function=observed)
     monkeypatch.setattr(head_tree, "BLOCK", 5)
-    cut = pl.expectation_over_heads(net, two.start(), depth=7, function=observed)
+    cut = pl.integrate.expectation_over_heads(net, two.start(), depth=7, function=observed)
     assert cut == pytest.approx(whole, abs=1e-15)
 
 
@@ -77,7 +77,7 @@ def test_sampling():
     net = network([0.3, 0.7], 0.3, heads=3)
     tokens = pl.chain(net, two.start(), depth=4, key=jax.random.key(1), runs=4000, record="tokens")["tokens"]
     values = np.array(two.observed(tokens.values[:, -1]))
-    exact = pl.expectation_over_heads(net, two.start(), depth=4, function=observed, nodes=4)
+    exact = pl.integrate.expectation_over_heads(net, two.start(), depth=4, function=observed, nodes=4)
     assert np.all(np.abs(values.mean(axis=1) - exact) < 5 * values.std(axis=1) / np.sqrt(4000))
 
 
@@ -85,7 +85,7 @@ def test_three_nodes_for_many_heads():
     """H = 6, four layers: all seven outcomes against three nodes; a layer errs by (η²/H)³ = 3e-7 at η = 0.2."""
     net = network([0.2, 0.8], 0.2, heads=6)
     few, all_of_them, two_nodes = (
-        pl.expectation_over_heads(net, two.start(), depth=4, function=observed, nodes=q) for q in (3, 7, 2)
+        pl.integrate.expectation_over_heads(net, two.start(), depth=4, function=observed, nodes=q) for q in (3, 7, 2)
     )
     assert np.abs(few - all_of_them).max() < 4 * (0.2**2 / 6) ** 3
     assert np.abs(two_nodes - all_of_them).max() > np.abs(few - all_of_them).max()
@@ -93,9 +93,9 @@ def test_three_nodes_for_many_heads():
 
 def test_infinitely_many_heads():
     """With one score matrix the mean layer is a fixed head."""
-    law = pl.MixtureHeads(two.VALUES[:2], two.SCORES[[0, 0]], [0.3, 0.7])
+    law = pl.weights.MixtureHeads(two.VALUES[:2], two.SCORES[[0, 0]], [0.3, 0.7])
     net = pl.RandomTransformer(law=law, beta=two.BETA, step=0.2, heads=5)
-    found = pl.expectation_over_heads(net, two.start(), depth=6, function=observed, nodes=1)
+    found = pl.integrate.expectation_over_heads(net, two.start(), depth=6, function=observed, nodes=1)
     mean = fixed_heads(0.3 * two.VALUES[0] + 0.7 * two.VALUES[1], two.SCORES[0])
     run = pl.chain(pl.RandomTransformer(law=mean, beta=two.BETA, step=0.2), two.start(), depth=6, key=jax.random.key(0))
     assert found == pytest.approx(np.array(two.observed(run["tokens"].values[-1])), abs=1e-14)
@@ -124,7 +124,7 @@ def test_shares_are_a_law():
 
 def test_no_layers_and_no_density():
     net = network([0.5, 0.5], 0.1)
-    found = pl.expectation_over_heads(net, two.start(), depth=0, function=observed)
+    found = pl.integrate.expectation_over_heads(net, two.start(), depth=0, function=observed)
     assert found == pytest.approx(np.array(two.observed(two.start())))
     with pytest.raises(ArgumentError, match="finite law of heads"):
-        pl.expectation_over_heads(pl.RandomTransformer(3), two.start(), depth=1, function=observed)
+        pl.integrate.expectation_over_heads(pl.RandomTransformer(3), two.start(), depth=1, function=observed)

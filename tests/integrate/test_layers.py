@@ -9,8 +9,10 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import layers
 from pathlines.limit.clustering.schemes import SCHEMES, layer_map
-from pathlines.model import CircleAttention, NormalisedAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
 from pathlines.model.clustering.schemes import NGPT, MixLN
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.pairs import deficits, u_mean
 from pathlines.observable.sphere import magnitude
 

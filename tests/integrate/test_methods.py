@@ -7,7 +7,9 @@ import pytest
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, UnknownNameError
 from pathlines.integrate import METHODS, flow, layers
-from pathlines.model import NormalisedAttention, RescaledAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.pairs import mean_overlap
 
 UNTIL = 2.0

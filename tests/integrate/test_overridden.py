@@ -11,9 +11,13 @@ from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import written_for
 from pathlines.integrate import chain, coarsen, flow
 from pathlines.integrate.gaussian_fate import _in_native_code
-from pathlines.model import CircleDensity, NormalisedAttention, RandomTransformer, RescaledAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.model.gaussian.closure import SoftmaxGaussian
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.samplers.layer import not_gaussian
+from pathlines.model.metastability.circle_density import CircleDensity
 from pathlines.model.metastability.zonal import ZonalMeasure
 from pathlines.model.parts.summation import reduction_of
 from pathlines.model.parts.value_symmetry import symmetric_value

@@ -71,8 +71,11 @@ def test_a_cluster_observable_in_the_tokens(summation):
 
 def test_every_float_of_a_model_and_the_tokens_at_once():
     value, query, key = RNG.standard_normal((3, 2, 3, 3)) / 2
-    perceptron = pl.Perceptron(RNG.standard_normal((3, 4)), RNG.standard_normal((4, 3)), activation="tanh")
-    model = pl.SelfAttention(1.5, weights=pl.FixedWeights(value, query, key), perceptron=perceptron, causal=True)
+    outer, inner = RNG.standard_normal((3, 4)), RNG.standard_normal((4, 3))
+    perceptron = pl.model.parts.Perceptron(outer, inner, activation="tanh")
+    model = pl.SelfAttention(
+        1.5, weights=pl.weights.FixedWeights(value, query, key), perceptron=perceptron, causal=True
+    )
 
     def overlap(model, x):
         return last(pl.flow(model, x, times=[0.8], record="mean_overlap", rtol=1e-11))
@@ -130,7 +133,7 @@ def test_many_betas_at_once_are_the_runs_of_each():
 
 def test_a_jitted_function_may_return_the_run():
     values = RNG.standard_normal((2, 3, 3))
-    pieces = lambda scale: pl.SelfAttention(1.0, weights=pl.PiecewiseWeights([0.7], scale * values))  # noqa: E731
+    pieces = lambda scale: pl.SelfAttention(1.0, weights=pl.weights.PiecewiseWeights([0.7], scale * values))  # noqa: E731
     run = jax.jit(lambda scale: pl.flow(pieces(scale), X, until=1.5, record=["mean_overlap", "tokens"]))(1.0)
     known = pl.flow(pieces(1.0), X, until=1.5, record=["mean_overlap", "tokens"])
     assert isinstance(run, TracedRun) and bool(run.finished) and run.forms[0].name == "tokens"

@@ -11,7 +11,7 @@ from scipy.special import eval_gegenbauer, gamma, ive
 
 from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError
-from pathlines.kernels import attend, circle_potential
+from pathlines.kernels import attend
 from pathlines.kernels.native import native_library
 from pathlines.kernels.spectral import (
     admissible,
@@ -23,6 +23,7 @@ from pathlines.kernels.spectral import (
 )
 from pathlines.kernels.spectral.attend import native_sums, portable_attention, start_of
 from pathlines.kernels.spectral.bessel import harmonics, spectrum, tail
+from pathlines.kernels.spectral.potential import circle_potential
 from pathlines.kernels.spectral.sphere import solid_harmonics
 
 WAYS = {"portable": portable_attention} | ({"native": native_sums} if native_library() is not None else {})

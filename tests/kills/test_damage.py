@@ -52,6 +52,22 @@ def test_results(tmp_path, kind):
         assert found is None or found.identical(right)
 
 
+def test_documents(tmp_path):
+    """What a damaged file may still say is what was written, bit for bit."""
+    random, store = np.random.default_rng(3), Store(tmp_path)
+    numbers = random.normal(size=40).tolist()
+    right = {"verdict": "holds", "measured": numbers, "words": "β ≤ ½", "far": [float("inf"), None]}
+    path = store.put_document("claim", right)
+    whole = path.read_bytes()
+    for _ in range(COUNT):
+        path.write_bytes(damaged(whole, random))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = store.get_document("claim")
+        assert len(said) == (found is None)
+        assert found in (None, right)
+
+
 def test_runs(tmp_path):
     random = np.random.default_rng(2)
     run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(6), times=[0.0, 1.0], record=["energy", "tokens"])

@@ -47,11 +47,12 @@ def place(tmp_path):
 
 def trusted(root):
     """Names of everything stored; a file that is there but not trusted is an error."""
-    names = {p.stem for p in Path(root).glob("*.nc") if not p.name.startswith(UNFINISHED)}
+    kinds = {".nc": Store(root).get, ".json": Store(root).get_document}
+    files = [p for p in Path(root).iterdir() if p.suffix in kinds and not p.name.startswith(UNFINISHED)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert all(Store(root).get(name) is not None for name in names)
-    return names
+        assert all(kinds[p.suffix](p.stem) is not None for p in files)
+    return {p.stem for p in files}
 
 
 def cleaned(root):

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.model import GramAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.gram import GramAttention
 from pathlines.observable.energy import energy_fraction
 from pathlines.observable.pairs import deficits
 from pathlines.weights import FixedWeights, IdentityWeights

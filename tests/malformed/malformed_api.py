@@ -1,30 +1,27 @@
-"""Malformed calls of every public name, made from one good call each: one argument is spoilt at a time.
+"""Malformed calls of public names, made from one good call each: one argument is spoilt at a time.
 
-What an argument may be is read off its annotation and the good value; what is spoilt is never a value that somebody
-could mean. Results that only the package makes (``RECORDS``) are not called here.
+Names of the top tier are all there, and many of the rooms. What an argument may be is read off its annotation and the
+good value; what is spoilt is never a value that somebody could mean. Results that only the package makes and base
+classes (``RECORDS``) are not called.
 """
 
 import inspect
 import math
 from functools import cache, partial
+from importlib import import_module
 
 import jax
 import numpy as np
 
 import pathlines as pl
 from pathlines.architecture import from_numbers
-from pathlines.limit.homogenized.attended import uniform_attention
+from pathlines.foundation.namespace import found_below
+from pathlines.limit.homogenized.attended import uniform_attended
 
-RECORDS = {"Run", "HomogenizedParameters", "WeightedNodes"}
-NO_ARGUMENTS = {
-    "AffineAttention",
-    "HardmaxAttention",
-    "L2Attention",
-    "LinearAttention",
-    "SoftmaxAttention",
-    "enable_float64",
-}
+RECORDS = {"Model", "Run"}
+NO_ARGUMENTS = {"enable_float64"}
 KEY = jax.random.key(0)
+SIX = [8, 2, 2, 16, 32, 0.02]
 ON_CIRCLE = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 EYE = np.eye(2)
 LINE = np.array([0.0, 0.5, 2.0])
@@ -33,16 +30,17 @@ LINE = np.array([0.0, 0.5, 2.0])
 @cache
 def good_calls():
     """A good call of each public name that can be called: arguments by name."""
-    sa, chain, softmax = pl.SelfAttention(2.0), pl.RandomTransformer(3), pl.SoftmaxAttention()
-    finite_chain = pl.RandomTransformer(law=pl.MixtureHeads(EYE[None], EYE[None]), beta=1.0)
+    sa, chain, softmax = pl.SelfAttention(2.0), pl.RandomTransformer(3), pl.attention.SoftmaxAttention()
+    finite_chain = pl.RandomTransformer(law=pl.weights.MixtureHeads(EYE[None], EYE[None]), beta=1.0)
     law, gaussian = pl.GaussianHeads(2), {"value": EYE, "query": EYE, "key": EYE, "scale": 1.0}
     matrices = {"A": 0.1 * EYE, "V": EYE, "cov": EYE}
-    potential = pl.perceptron_potential(ON_CIRCLE, np.array([1.0, -1.0, 0.5]))
-    land = pl.perceptron_landscape(potential, 4.0)
+    potential = pl.limit.metastability.perceptron_potential(ON_CIRCLE, np.array([1.0, -1.0, 0.5]))
+    plain, nodes = pl.weights.IdentityWeights(), pl.numerics.WeightedNodes(ON_CIRCLE, np.full(3, 1 / 3))
+    land = pl.limit.metastability.perceptron_landscape(potential, 4.0)
     finite = {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1), "beta": 1.0, "step": 0.1}
     normal = {"mean": np.zeros(2), "covariance": EYE}
     collapse = {"n": 8, "b": 1.0, "level": 0.5, "p": math.inf, "d": 16.0, "gamma0": 0.0}
-    sde = pl.FiniteLawSDE(**finite)
+    sde = pl.limit.homogenized.FiniteLawSDE(**finite)
     tree = {"sde": sde, "start": ON_CIRCLE, "until": 0.1, "function": np.sum}
     return {
         "CircleAttention": {"beta": 4.0, "multiplicities": np.ones(3), "shift": 0.0},
@@ -62,18 +60,18 @@ def good_calls():
         "LowTemperaturePair": {"d": 4, "step": 0.3, "heads": 1, "sigma_v": 1.0},
         "MaskedLinearGaussian": {**gaussian, "blocks": 2, "shares": np.ones(2), "prefix": "sum"},
         "MixtureHeads": {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1)},
-        "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": softmax, "weights": pl.IdentityWeights()},
+        "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": softmax, "weights": plain},
         "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},
         "PerceptronLandscape": {"beta": 1.0, "directions": ON_CIRCLE, "strengths": np.ones(3), "kind": "usa"},
         "PiecewiseWeights": {"switches": np.array([1.0]), "value": np.stack([EYE, EYE])},
-        "RandomArchitecture": {"architecture": from_numbers([8, 2, 2, 16, 32, 0.02]).architecture},
-        "RandomBlock": {"attention": chain, "perceptron": pl.RandomPerceptron()},
+        "RandomArchitecture": {"architecture": from_numbers(SIX).architecture},
+        "RandomBlock": {"attention": chain, "perceptron": pl.model.homogenized.RandomPerceptron()},
         "RandomEncoder": {"d": 8, "heads": 2, "placement": "post", "residual": 1.0, "logit": 1.0, "activation": "erf"},
         "RandomPerceptron": {"activation": "relu", "sigma_w": 1.0, "strength": 1.0, "width": 4, "time_step": 1.0},
         "RandomTransformer": {"d": 3, "heads": 1, "step": 0.3, "beta": 1.0, "sigma_v": 1.0, "update": "ambient"},
         "RescaledAttention": {"value": EYE, "query": EYE, "key": EYE, "beta": 1.0},
         "SelfAttention": {
-            "beta": 2.0, "attention": softmax, "weights": pl.IdentityWeights(), "perceptron": None,
+            "beta": 2.0, "attention": softmax, "weights": pl.weights.IdentityWeights(), "perceptron": None,
             "multiplicities": np.ones(3), "space": "sphere", "summation": "auto",
         },
         "SigmoidAttention": {"bias": 0.0},
@@ -86,6 +84,7 @@ def good_calls():
         "UnnormalisedAttention": {"shift": 0.0},
         "UnnormalisedGaussian": gaussian,
         "ZonalMeasure": {"d": 3, "beta": 9.0, "nodes": 40, "shift": 0.0},
+        "advise": {"architecture": SIX, "tokens": 4, "what_if": False},
         "asymptotic_regime": {"a": 1.0, "c": 1.0},
         "bures": {"one": EYE, "other": EYE},
         "cap_certificate": {"tokens": ON_CIRCLE, "beta": 5.0},
@@ -113,7 +112,7 @@ def good_calls():
         "error_prefactor": matrices,
         "evaluate": {"claim": pl.CLAIMS["clustering/CL-43"], "size": "quick", "changes": {"n1": 4}},
         "expectation_over_heads": {"model": finite_chain, "start": EYE, "depth": 1, "function": np.sum, "nodes": 2},
-        "fates": {"models": pl.SoftmaxGaussian(EYE), "factors": EYE, "until": 10.0, "rtol": 1e-6},
+        "fates": {"models": pl.model.gaussian.SoftmaxGaussian(EYE), "factors": EYE, "until": 10.0, "rtol": 1e-6},
         "flow": {
             "model": sa, "tokens": np.eye(3), "until": 0.1, "record": ["mean_overlap"], "accumulate": ["mean_overlap"],
             "method": "rk45", "rtol": 1e-6, "atol": 1e-6, "form": "auto", "max_steps": 100,
@@ -124,8 +123,8 @@ def good_calls():
         "gauss_legendre": {"low": np.zeros(2), "high": np.ones(2), "order": 3},
         "gaussian_distance": {**normal, "other_mean": np.zeros(2), "other_covariance": EYE},
         "gelbrich": {"tokens": ON_CIRCLE, **normal, "masses": np.full(3, 1 / 3)},
-        "gram_flow": {"gram": np.eye(3), "attended": uniform_attention, "times": [1.0], "d": 8.0, "tolerance": 1e-8},
-        "gram_layers": {"gram": np.eye(3), "attended": uniform_attention, "layers": 2, "v": 0.1, "d": 8.0},
+        "gram_flow": {"gram": np.eye(3), "attended": uniform_attended, "times": [1.0], "d": 8.0, "tolerance": 1e-8},
+        "gram_layers": {"gram": np.eye(3), "attended": uniform_attended, "layers": 2, "v": 0.1, "d": 8.0},
         "growth_rates": {"beta": 9.0, "d": 2, "count": 4, "kind": "sa"},
         "perceptron_landscape": {"potential": potential, "beta": 4.0, "kernel": "scaled"},
         "layer_map_curve": {"layers": 4, "n": 8, "b": 1.0, "v": 0.1, "d": 16.0, "norm": "post", "r0": 1.0},
@@ -142,12 +141,15 @@ def good_calls():
         "open_run": {"path": "run.nc"},
         "overlap_curve": {"times": LINE, "n": 8, "b": 1.0, "d": 16.0, "p": math.inf, "gamma0": 0.0},
         "pair_kernel": {"overlap": 0.5, "d": 4, "qk_dim": 2.0},
-        "participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
+        "mean_participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
         "perceptron_potential": {"directions": ON_CIRCLE, "strengths": np.ones(3), "biases": np.zeros(3)},
         "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
         "plot": {"run": None},
         "polygon_rates": {"k": 3, "beta": 9.0, "kind": "sa"},
+        "predict": {"architecture": SIX, "tokens": 4, "layers": 2, "spread": False},
+        "probe": {"model": "no-such-folder", "seeds": 2, "max_tokens": 8},
         "quiet_start": {"tokens": 1e4, "n": 8, "key": KEY, "modes": 3},
+        "read_architecture": {"path": "config.json"},
         "regime": {"eta": 0.1, "alpha": 0.1, "layers": 100, "epsilon": 0.1, "bound": 10.0},
         "save_run": {"run": None, "path": "run.nc"},
         "scheme_expectation": {**tree, "steps": 1, "method": "split"},
@@ -156,13 +158,14 @@ def good_calls():
         "sensitivities": collapse,
         "sigma_points": normal,
         "synchronous_coupling": {
-            "model": sa, "mean_field": lambda multiplicities: sa, "law": pl.WeightedNodes(ON_CIRCLE, np.full(3, 1 / 3)),
+            "model": sa, "mean_field": lambda multiplicities: sa, "law": nodes,
             "samples": ON_CIRCLE[None], "times": [0.1],
         },
         "trapezoid": {**normal, "step": 0.5, "reach": 2.0, "drop": 0.0},
         "closure_horizon": {**matrices, "n": 10, "tolerance": 0.1},
         "two_sample_modes": {"beta": 2.0},
         "uniform_attention": {"d": 4, "beta": 1.0, "sigma_a": 1.0},
+        "verify": {"pattern": "clustering/CL-43", "full": False},
         "zonal_start": {"moments": {1: 0.1}, "n": 8, "d": 3},
     }  # fmt: skip
 
@@ -183,6 +186,10 @@ SYMMETRIC = {
     (n, "beta") for n in ("FiniteLawSDE", "HomogenizedODE", "HomogenizedSDE", "RandomTransformer", "noise_covariance")
 }
 """Temperatures of random heads, whose law does not know signs or knows them by its own matrices."""
+
+
+IDS_OR_NUMBER = {("advise", "tokens"), ("predict", "tokens")}
+"""Arguments that are a number or a list of them."""
 
 
 ELEMENTWISE = {"logistic_mass", "overlap_curve", "pair_kernel", "two_sample_modes"}
@@ -236,13 +243,18 @@ def spoilt_arrays(good):
     ]
 
 
+def public(name):
+    """What has that name at the top, or in the one room that has it."""
+    if name in pl.__all__:
+        return getattr(pl, name)
+    (path,) = found_below("pathlines", name)
+    return getattr(import_module(path.rpartition(".")[0]), name)
+
+
 def api_calls():
     """(what, call) for every malformed call of the public names."""
-    for name in pl.__all__:
-        entry = getattr(pl, name)
-        if not callable(entry) or name in RECORDS | NO_ARGUMENTS:
-            continue
-        good = good_calls()[name]
+    for name, good in good_calls().items():
+        entry = public(name)
         for argument, parameter in inspect.signature(entry).parameters.items():
             if argument not in good:
                 continue
@@ -251,5 +263,7 @@ def api_calls():
                 if name in ELEMENTWISE and isinstance(value, np.ndarray) and value.shape != np.shape(good[argument]):
                     continue
                 if isinstance(value, float) and value == -1.0 and (name, argument) in SYMMETRIC:
+                    continue
+                if isinstance(value, list) and (name, argument) in IDS_OR_NUMBER:
                     continue
                 yield f"{name}({argument}={value!r:.60})", partial(entry, **{**good, argument: value})

@@ -60,7 +60,13 @@ HUGE = [
     "staircase --n 1000000",
     "staircase --n 100 --d 1000000000",
     "landscape --beta 1e12",
-    "regime --layers 1000000 --figure {folder}/r.pdf --d 1000000000000",
+    "landscape --neurons {folder}/many-neurons.toml",
+    "gaussian {folder}/wide.json",
+    "probe {folder}/nowhere --seeds 1000000000",
+    "probe {folder}/nowhere --layers 1000000000000",
+    "verify clustering/CL-43 --set n1=1000000000000000000",
+    "verify homogenized/C09 --set n=1000000000",
+    "figure clustering/precision --n 1000000000 --figure {folder}/p.pdf",
     "advise 1000000000 12 12 1024 3072 0.02",
     "advise 768 12 1000000000 1024 3072 0.02",
     "advise 768 12 12 1024 3072 0.02 --layers 1000000000",
@@ -70,6 +76,13 @@ HUGE = [
     "gaussian blow-up --until 1e300",
 ]
 """Sizes that no machine can afford: refused by predicted cost, with the limit named."""
+
+
+def huge_files(folder):
+    """Well-formed problems that are too large."""
+    many = [0.001 * k for k in range(4000)]
+    (folder / "many-neurons.toml").write_text(f"angles = {many}\nstrengths = {many}\n")
+    (folder / "wide.json").write_text(json.dumps({"value": [[float(i == j) for j in range(300)] for i in range(300)]}))
 
 
 def option_words(verb, option):
@@ -162,6 +175,7 @@ def command_lines(folder):
     """Every malformed command line; the files it reads are written into ``folder``."""
     for name, content in hostile_texts().items():
         (folder / name).write_bytes(content)
+    huge_files(folder)
     verbs = get_command(app).commands
     for verb, command in verbs.items():
         good = GOOD[verb].format(folder=folder).split()

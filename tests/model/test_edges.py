@@ -9,9 +9,9 @@ from scipy.special import ive
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.integrate.observe import Observable
-from pathlines.kernels import circle_modes
-from pathlines.model import CircleAttention
+from pathlines.kernels.spectral.potential import circle_modes
 from pathlines.model.clustering.schemes import NGPT
+from pathlines.model.metastability.circle import CircleAttention
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 100.0, 400.0, 5000.0])
@@ -43,14 +43,18 @@ def test_negative_value_never_hands_over_to_frozen_leaders():
     from scipy.integrate import solve_ivp
 
     exact = solve_ivp(lambda t, z: z * (1 - np.tanh(np.exp(-2 * t) * z**2)), (0, 8), [10.0], rtol=1e-11, atol=1e-12)
-    run = pl.flow(pl.RescaledAttention(-np.eye(1)), np.array([[10.0], [-10.0]]), times=[8.0], rtol=1e-10)
+    run = pl.flow(
+        pl.model.clustering.RescaledAttention(-np.eye(1)), np.array([[10.0], [-10.0]]), times=[8.0], rtol=1e-10
+    )
     assert run["tokens"].values[0, 0, 0] == pytest.approx(exact.y[0, -1], rel=1e-6)
 
 
 def test_integrals_are_not_frozen_by_the_hard_max_phase():
     one = Observable("one", "one", "1", lambda s: jnp.ones((), s.time.dtype))
     start = pl.Euclidean(2).cube(jax.random.key(0), 12, -3, 3)
-    run = pl.flow(pl.RescaledAttention(np.eye(2)), start, times=[5.0, 10.0], record="diameter", accumulate=one)
+    run = pl.flow(
+        pl.model.clustering.RescaledAttention(np.eye(2)), start, times=[5.0, 10.0], record="diameter", accumulate=one
+    )
     np.testing.assert_allclose(run["integral_one"].values, [5.0, 10.0], rtol=1e-12)
 
 
@@ -71,7 +75,7 @@ def test_coincident_tokens_stay_coincident_in_the_gram_form():
 
 def test_piecewise_weights_switch_in_float32_too():
     value = np.stack([np.eye(3), np.diag([1.0, 2.0, -1.0])])
-    model = pl.SelfAttention(1.0, weights=pl.PiecewiseWeights([0.7], value))
+    model = pl.SelfAttention(1.0, weights=pl.weights.PiecewiseWeights([0.7], value))
     start = pl.Sphere(3).sines(5)
     exact = pl.flow(model, start, times=[1.4], rtol=1e-11)["tokens"].values
     single = pl.flow(model, jnp.asarray(start, "float32"), times=[1.4], method="rk4", step=0.05)["tokens"].values
@@ -80,8 +84,8 @@ def test_piecewise_weights_switch_in_float32_too():
 
 def test_horizon_knows_the_strength_of_the_scores():
     start = np.array([[1.0, 0.5], [-0.3, 1.0]])
-    weak = pl.RescaledAttention(np.eye(2)).horizon(start)[0]
-    strong = pl.RescaledAttention(np.eye(2), query=1e6 * np.eye(2)).horizon(start)[0]
+    weak = pl.model.clustering.RescaledAttention(np.eye(2)).horizon(start)[0]
+    strong = pl.model.clustering.RescaledAttention(np.eye(2), query=1e6 * np.eye(2)).horizon(start)[0]
     assert weak - strong == pytest.approx(np.log(1e6) / 2)
 
 
@@ -89,12 +93,12 @@ def test_beyond_the_horizon_from_the_start_stops_at_once():
     start = pl.Euclidean(2).sines(4, 1e9)
     close = np.concatenate([start, start * (1 + 1e-17)])
     with pytest.warns(PathlinesWarning, match="stopped at t = 0"):
-        run = pl.flow(pl.RescaledAttention(np.array([[1.0, 0.3], [0.0, 0.9]])), close, times=[1.0])
+        run = pl.flow(pl.model.clustering.RescaledAttention(np.array([[1.0, 0.3], [0.0, 0.9]])), close, times=[1.0])
     assert "stopped at t = 0" in run.outcome
 
 
 def test_repulsive_pre_ln_stops_where_magnitudes_vanish():
-    model = pl.NormalisedAttention(1.0, "pre", weights=pl.IdentityWeights(-1.0))
+    model = pl.model.clustering.NormalisedAttention(1.0, "pre", weights=pl.weights.IdentityWeights(-1.0))
     with pytest.warns(PathlinesWarning, match=r"diverged at t = (0\.99|1)"):
         run = pl.flow(model, np.array([[1.0, 0.0]]), times=[0.5, 2.0], record="magnitude")
     assert len(run.time) == 1
@@ -103,18 +107,18 @@ def test_repulsive_pre_ln_stops_where_magnitudes_vanish():
 def test_vanishing_attention_moves_nothing():
     pair = np.array([[1.0, 0.0], [-1.0, 0.0]])
     for scheme in ("peri", NGPT(1.0)):
-        model = pl.NormalisedAttention(0.0, scheme)
+        model = pl.model.clustering.NormalisedAttention(0.0, scheme)
         np.testing.assert_allclose(pl.flow(model, pair, times=[3.0])["tokens"].values[0], pair, atol=1e-12)
         np.testing.assert_allclose(pl.layers(model, pair, depth=3, step=0.5)["tokens"].values[-1], pair, atol=1e-12)
 
 
 def test_zero_value_is_a_frozen_flow_with_a_passing_certificate():
-    run = pl.flow(pl.SelfAttention(2.0, weights=pl.IdentityWeights(0.0)), pl.Sphere(3).sines(4), times=[1.0])
+    run = pl.flow(pl.SelfAttention(2.0, weights=pl.weights.IdentityWeights(0.0)), pl.Sphere(3).sines(4), times=[1.0])
     assert run.certificate("energy_identity").passed
 
 
 def test_hard_max_does_not_claim_an_energy_identity():
-    assert "hard-max" in pl.SelfAttention(2.0, attention=pl.HardmaxAttention()).energy_identity()
+    assert "hard-max" in pl.SelfAttention(2.0, attention=pl.attention.HardmaxAttention()).energy_identity()
 
 
 @pytest.mark.parametrize("name", ["energy", "overlaps", "mean_overlap", "energy_fraction", "pair_histogram"])
@@ -134,12 +138,12 @@ def test_one_token():
 
 def test_mode_mass_uses_eigenvectors_under_a_scheme_and_refuses_general_values():
     matrix = np.array([[2.0, 1.0, 0.0], [1.0, 0.0, 0.5], [0.0, 0.5, -1.0]])
-    model = pl.NormalisedAttention(1.0, "pre", weights=pl.FixedWeights(matrix, query=matrix))
+    model = pl.model.clustering.NormalisedAttention(1.0, "pre", weights=pl.weights.FixedWeights(matrix, query=matrix))
     start = pl.Sphere(3).sines(5)
     mass = pl.flow(model, start, times=[0.0, 0.1], record="mode_mass")["mode_mass"].values[0]
     np.testing.assert_allclose(mass, np.mean((np.asarray(start) @ np.linalg.eigh(matrix)[1]) ** 2, axis=0), rtol=1e-12)
     with pytest.raises(FormError, match="symmetric"):
-        skew = pl.SelfAttention(1.0, weights=pl.FixedWeights(np.triu(matrix)))
+        skew = pl.SelfAttention(1.0, weights=pl.weights.FixedWeights(np.triu(matrix)))
         pl.flow(skew, start, times=[0.1], record="mode_mass")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import FormError
-from pathlines.limit.gaussian.context import theta as limit_theta
+from pathlines.limit.gaussian.context import score_strength as limit_theta
 from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
 from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points

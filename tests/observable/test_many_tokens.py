@@ -45,7 +45,7 @@ def look(names: tuple[str, ...], model, tokens) -> dict[str, jax.Array]:
     [
         (pl.SelfAttention(2.0), 3, PAIRS),
         (pl.SelfAttention(2.0, multiplicities=np.arange(1.0, N + 1)), 5, PAIRS),
-        (pl.CircleAttention(2.0), 2, PAIRS),
+        (pl.model.metastability.CircleAttention(2.0), 2, PAIRS),
         (pl.SelfAttention(0.0), 3, ("energy", "energy_fraction")),
         (pl.SelfAttention(2.0, attention="l2"), 3, ("energy", "energy_fraction")),
         (pl.SelfAttention(1.0, space="euclidean"), 4, EVERYWHERE),
@@ -86,7 +86,7 @@ def _inner(jaxpr) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["attention", "in_degree", "overlaps", "attention_entropy"])
+@pytest.mark.parametrize("name", ["attention_matrix", "in_degree", "overlaps", "attention_entropy"])
 def test_matrices_that_do_not_fit_are_refused_with_their_size(name, monkeypatch):
     model, tokens = pl.SelfAttention(2.0), jax.ShapeDtypeStruct((100_000, 3), float)
     monkeypatch.setattr(base, "physical_memory", lambda: 2e9)

@@ -61,7 +61,7 @@ def test_clusters_are_connected_components(delta, seed):
 
 def test_attention_matrix_observables():
     weights = np.exp(2 * GRAM) / np.exp(2 * GRAM).sum(1, keepdims=True)
-    np.testing.assert_allclose(look("attention"), weights, rtol=1e-13)
+    np.testing.assert_allclose(look("attention_matrix"), weights, rtol=1e-13)
     assert look("attention_rank") == np.sum(np.linalg.svd(weights)[1] > 1e-6)
     np.testing.assert_allclose(look("in_degree"), weights.sum(0))
     assert look("booleanness") == pytest.approx(np.minimum(weights, 1 - weights).max())
@@ -78,7 +78,7 @@ def test_covariance_law():
 
 
 def test_magnitudes_need_a_scheme():
-    assert np.all(look("magnitude", pl.NormalisedAttention(1.0, "pre", magnitudes=1.5)) == 1.5)
+    assert np.all(look("magnitude", pl.model.clustering.NormalisedAttention(1.0, "pre", magnitudes=1.5)) == 1.5)
     with pytest.raises(FormError, match="NormalisedAttention"):
         look("magnitude")
 
@@ -110,7 +110,7 @@ def test_limit_report_says_not_converged_on_a_plateau_and_counts_when_done():
 
 def test_limit_report_in_euclidean_space():
     start = pl.Euclidean(2).sines(10, 2.0)
-    report = limit_report(pl.flow(pl.RescaledAttention(np.eye(2)), start, times=[12.0], rtol=1e-10))
+    report = limit_report(pl.flow(pl.model.clustering.RescaledAttention(np.eye(2)), start, times=[12.0], rtol=1e-10))
     assert report.clusters == 4
     assert report.booleanness < 1e-12
     assert "polytope" in report.statement

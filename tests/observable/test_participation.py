@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pathlines.domain import Sphere
-from pathlines.limit.homogenized.participation import participation as quadrature
-from pathlines.model import RandomTransformer, SelfAttention
+from pathlines.limit.homogenized.participation import mean_participation as quadrature
+from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.participation import participation, shared_attention
 
 N, D, B = 6, 16, 1.5

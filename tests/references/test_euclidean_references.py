@@ -9,7 +9,8 @@ import pytest
 
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.model import RescaledAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.attention import leaders
 from pathlines.observable.clusters import cluster_count, cluster_labels
 from pathlines.observable.euclidean import cov_law

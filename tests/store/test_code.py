@@ -39,7 +39,7 @@ def changed(monkeypatch, path):
         ("observable/energy.py", True),  # by name, through the registry
         ("kernels/native/attend_short.h", True),
         ("foundation/errors.py", True),
-        ("probe/__init__.py", False),
+        ("probing/__init__.py", False),
         ("cli/verify.py", False),
         ("draw/report.py", False),
         ("draw/figures/clustering/schemes.py", False),
@@ -98,6 +98,23 @@ def test_imports_of_a_user_in_any_style_count(tmp_path, monkeypatch, line):
     before = fingerprint(files=(str(main),))
     changed(monkeypatch, helper)
     assert fingerprint(files=(str(main),)) != before
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("import pathlines as pl; pl.flow", "integrate/flow.py"),
+        ("from pathlines import flow", "integrate/flow.py"),
+        ("import pathlines; pathlines.limit.homogenized.overlap_curve(1)", "limit/homogenized/overlap_curve.py"),
+        ("from pathlines.model.gaussian import SoftmaxGaussian", "model/gaussian/closure.py"),
+        ("import pathlines as pl; pl.energy", "observable/energy.py"),
+        ("from pathlines.limit import homogenized; homogenized.overlap_curve", "limit/homogenized/overlap_curve.py"),
+    ],
+)
+def test_what_a_user_takes_from_our_namespaces_counts(tmp_path, line, file):
+    main = tmp_path / "main.py"
+    main.write_text(line)
+    assert str(PACKAGE / file) in code._closure((), (str(main),))
 
 
 def test_modules_of_the_user_elsewhere_on_the_path_count(tmp_path, monkeypatch):

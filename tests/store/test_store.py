@@ -2,8 +2,10 @@
 
 import errno
 import gc
+import json
 import os
 
+import msgspec
 import numpy as np
 import pytest
 import xarray as xr
@@ -107,6 +109,63 @@ def test_saved_run_opens_again(tmp_path):
     assert again.certificates == run.certificates
     assert again.outcome == "completed"
     assert again.setting["model"]["beta"] == 2.0
+
+
+def test_the_data_of_a_run_tells_its_story_in_any_netcdf_file(tmp_path):
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record="energy")
+    run.data.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
+    story = xr.load_dataset(tmp_path / "plain.nc", engine="h5netcdf").attrs
+    assert json.loads(story["setting"])["model"]["beta"] == 2.0
+    assert json.loads(story["versions"]) == run.setting["versions"]
+    assert {c["name"] for c in json.loads(story["certificates"])} == {c.name for c in run.certificates}
+    assert "2312.10794" in story["citation"]
+    assert (story["outcome"], story["seconds"]) == (run.outcome, run.seconds)
+    again = pl.open_run(pl.save_run(run, tmp_path / "run.nc"))
+    told = [{k: json.loads(v) if str(v)[0] in "[{" else v for k, v in r.data.attrs.items()} for r in (again, run)]
+    assert told[0] == told[1]
+
+
+def test_versions_of_a_file_are_those_that_computed_it(saved, tmp_path):
+    old = xr.load_dataset(saved, engine="h5netcdf").assign_attrs(versions='{"pathlines": "0.0.1"}')
+    run = pl.open_run(Store(tmp_path).put("old", old))
+    assert run.setting["versions"] == {"pathlines": "0.0.1"}
+    assert json.loads(run.data.attrs["versions"]) == {"pathlines": "0.0.1"}
+
+
+def test_another_outcome_does_not_change_the_story_of_the_first_run():
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record="energy")
+    other = msgspec.structs.replace(run, outcome="stopped")
+    assert (run.data.attrs["outcome"], other.data.attrs["outcome"]) == ("completed", "stopped")
+
+
+def test_an_observable_with_parameters_is_read_back_by_its_plain_name(tmp_path):
+    look = pl.OBSERVABLES["p_clustered"]
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record=look.at(delta=0.5))
+    again = pl.open_run(pl.save_run(run, tmp_path / "run.nc"))
+    assert again["p_clustered"].name == "p_clustered[delta=0.5]"
+    both = [look.at(delta=0.5), look.at(delta=0.1)]
+    run = pl.flow(pl.SelfAttention(2.0), pl.Sphere(3).sines(4), times=[0.0, 1.0], record=both)
+    with pytest.raises(KeyError):
+        run["p_clustered"]
+
+
+def test_files_have_the_permissions_the_user_asks_for(saved, tmp_path):
+    before = os.umask(0o027)
+    try:
+        paths = [Store(tmp_path).put("a", DATA), Store(tmp_path).put_document("b", {"x": 1})]
+        paths.append(pl.save_run(pl.open_run(saved), tmp_path / "run.nc"))
+    finally:
+        os.umask(before)
+    assert [p.stat().st_mode & 0o777 for p in paths] == [0o640] * 3
+
+
+def test_a_document_is_json_that_anyone_can_read(tmp_path):
+    store, document = Store(tmp_path), {"verdict": "holds", "error": 0.1, "notices": float("inf"), "note": "β ≤ ½"}
+    path = store.put_document("claim", document)
+    assert json.loads(path.read_text())["document"] == document == store.get_document("claim")
+    path.write_text(path.read_text().replace("holds", "falls"))
+    with pytest.warns(PathlinesWarning, match="checksum does not match"):
+        assert store.get_document("claim") is None
 
 
 def test_opening_something_else_is_an_error(tmp_path):

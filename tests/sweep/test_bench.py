@@ -15,7 +15,7 @@ from pathlines.sweep.bench import case as cases
 from pathlines.sweep.bench import machine as machines
 from pathlines.sweep.bench.case import GROUPS, QUADRATIC, Case, Contender, ordered, reason_to_leave_out, too_large
 from pathlines.sweep.bench.drift import drift_error, in_jax, in_numpy, in_torch, steps_error
-from pathlines.sweep.bench.fields import Tokens, dense_rows, keops_field, numpy_field, tokens
+from pathlines.sweep.bench.fields import Tokens, dense_rows, keops_field, numpy_field, uniform_tokens
 from pathlines.sweep.bench.goals import Goal, goals
 from pathlines.sweep.bench.machine import Machine, copy_rate, exponential_rates, gemm_rate
 from pathlines.sweep.bench.measure import Result, Timing, interleaved, measure
@@ -46,7 +46,7 @@ def result(name, **seconds):
 @pytest.mark.parametrize(("dtype", "general"), [("float32", True), ("float64", False)])
 def test_every_library_computes_the_same_drift(dtype, general):
     """Scores are below 2β = 8, so weights are off by a few 8ε, and drifts by as much."""
-    p = tokens(21, 3, dtype, general=general)
+    p = uniform_tokens(21, 3, dtype, general=general)
     calls = {"NumPy": in_numpy(numpy_field, False, p), "portable": in_jax("portable", False, p)}
     calls["automatic"] = in_jax("automatic", False, p)
     if native_library() is not None:
@@ -58,7 +58,7 @@ def test_every_library_computes_the_same_drift(dtype, general):
 
 
 def test_the_reference_is_the_sum_over_pairs():
-    p = tokens(5, 3, "float64")
+    p = uniform_tokens(5, 3, "float64")
     query, key, value = p.heads
     rows = []
     for i in range(5):
@@ -71,7 +71,7 @@ def test_the_reference_is_the_sum_over_pairs():
 @pytest.mark.parametrize("fused", [False, True])
 def test_pytorch_computes_the_same(fused):
     pytest.importorskip("torch")
-    p = tokens(21, 3, "float64")
+    p = uniform_tokens(21, 3, "float64")
     assert drift_error(p, np.asarray(in_torch(fused, False, p)())) < 1e-14
     assert steps_error(p, np.asarray(in_torch(fused, True, p)())) < 1e-13
     stack = Tokens(np.stack([p.x, p.x[::-1]]), p.beta, None)
@@ -79,7 +79,7 @@ def test_pytorch_computes_the_same(fused):
 
 
 def test_steps_of_ours_are_those_of_numpy():
-    p = tokens(12, 3, "float64")
+    p = uniform_tokens(12, 3, "float64")
     assert steps_error(p, np.asarray(in_jax("portable", True, p)())) < 1e-13
 
 
@@ -88,12 +88,12 @@ def test_nonuniform_transforms_compute_the_same(d, space):
     """FINUFFT is asked for 1e-12 of the largest moment; softmax divides by Z ≥ 1/n."""
     pytest.importorskip("finufft")
     finufft = next(c for c in CASES[f"{space}/n=1000"].contenders if c.name == "FINUFFT")
-    p = tokens(60, d, "float64", general=False)
+    p = uniform_tokens(60, d, "float64", general=False)
     assert drift_error(p, finufft.read(p, finufft.make(p)())) < 1e-12 * 60
 
 
 def test_series_compute_the_same():
-    p = tokens(60, 2, "float64", general=False)
+    p = uniform_tokens(60, 2, "float64", general=False)
     assert drift_error(p, np.asarray(in_series(False, p)())) < 2e-12 * 60
 
 
@@ -103,7 +103,7 @@ def test_solvers_agree(name):
     contender = next(c for c in CASES["solve/n=32,d=3"].contenders if c.name == name)
     if contender.needs:
         pytest.importorskip(contender.needs)
-    p = tokens(5, 3, "float64", general=False, beta=1.0)
+    p = uniform_tokens(5, 3, "float64", general=False, beta=1.0)
     assert solve_error(p, contender.read(p, contender.make(p)())) < 1e-6
 
 
@@ -307,7 +307,7 @@ def test_keops_computes_the_same(monkeypatch):
     stand_in = types.ModuleType("pykeops.numpy")
     stand_in.LazyTensor = LazyTensor
     monkeypatch.setitem(sys.modules, "pykeops.numpy", stand_in)
-    p = tokens(9, 3, "float64")
+    p = uniform_tokens(9, 3, "float64")
     assert drift_error(p, keops_field(p)(p.x)) < 1e-14
 
 

@@ -15,7 +15,7 @@ from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.model import SelfAttention
 from pathlines.observable.analysis import crossing_time
 from pathlines.store import Store
-from pathlines.sweep import Architecture, phase_diagram, plan_collapse
+from pathlines.sweep import PlannedArchitecture, phase_diagram, plan_collapse
 from pathlines.sweep import phase as phase_module
 
 
@@ -70,15 +70,15 @@ def test_phase_diagram_refuses_bad_input():
 
 def test_plan_is_confirmed_by_random_tokens():
     """Mean deficits of random tokens in large d follow the equiangular theory up to fluctuations of order d^-1/2."""
-    for plan in plan_collapse(Architecture(16, 4096, 1.0, 0.2), delta=1e-2, confirm=3):
+    for plan in plan_collapse(PlannedArchitecture(16, 4096, 1.0, 0.2), delta=1e-2, confirm=3):
         assert plan.measured_layers == pytest.approx(plan.layers, rel=0.05, abs=2)
 
 
 def test_plan_refuses_bad_input():
     with pytest.raises(UnknownNameError, match="Did you mean"):
-        plan_collapse(Architecture(8, 8, 1.0, 0.1), "pree")
+        plan_collapse(PlannedArchitecture(8, 8, 1.0, 0.1), "pree")
     with pytest.raises(ArgumentError, match="`step`"):
-        plan_collapse(Architecture(8, 8, 1.0, -0.1))
+        plan_collapse(PlannedArchitecture(8, 8, 1.0, -0.1))
 
 
 @pytest.mark.skipif(native_library() is None, reason="no C++ compiler here")

@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.clustering.equiangular import overlap_rate
+from pathlines.weights import VaryingWeights
 
 X = pl.Sphere(3).sines(6)
 RNG = np.random.default_rng(0)
@@ -28,8 +29,8 @@ def final(model, x=X, until=1.0, rtol=1e-11, **options):
 def test_a_value_that_grows_is_a_change_of_the_clock():
     """V(t) = (1 + t)V: x(t) is the run with V at the time t + t²/2."""
     value = RNG.standard_normal((2, 3, 3))
-    growing = pl.SelfAttention(2.0, weights=pl.VaryingWeights(lambda t: (1 + t) * value))
-    steady = pl.SelfAttention(2.0, weights=pl.FixedWeights(value))
+    growing = pl.SelfAttention(2.0, weights=VaryingWeights(lambda t: (1 + t) * value))
+    steady = pl.SelfAttention(2.0, weights=pl.weights.FixedWeights(value))
     np.testing.assert_allclose(final(growing, until=0.8), final(steady, until=0.8 + 0.8**2 / 2), atol=1e-9)
 
 
@@ -49,11 +50,11 @@ def test_pieces_tend_to_the_function():
     def value(t):
         return base + jnp.sin(3 * t) * turn
 
-    smooth = final(pl.SelfAttention(1.0, weights=pl.VaryingWeights(value)))
+    smooth = final(pl.SelfAttention(1.0, weights=VaryingWeights(value)))
     errors = []
     for count in (8, 16):
         middle = (np.arange(count) + 0.5) / count
-        pieces = pl.PiecewiseWeights(np.arange(1, count) / count, np.stack([value(t) for t in middle]))
+        pieces = pl.weights.PiecewiseWeights(np.arange(1, count) / count, np.stack([value(t) for t in middle]))
         errors.append(np.abs(final(pl.SelfAttention(1.0, weights=pieces)) - smooth).max())
     np.testing.assert_allclose(errors[0] / errors[1], 4.0, rtol=0.05)
 
@@ -67,7 +68,9 @@ def test_layers_have_the_beta_of_their_depth():
 
 
 def test_observables_see_the_beta_of_their_time():
-    run = pl.flow(pl.NormalisedAttention(warm, "pre"), X, times=[0.5, 2.0], record=["tokens", "energy"])
+    run = pl.flow(
+        pl.model.clustering.NormalisedAttention(warm, "pre"), X, times=[0.5, 2.0], record=["tokens", "energy"]
+    )
     for k, t in enumerate(run.time):
         still = pl.flow(pl.SelfAttention(warm(t)), run["tokens"].values[k], times=[0.0], record="energy")
         np.testing.assert_allclose(run["energy"].values[k], still["energy"].values[0], rtol=1e-13)
@@ -83,7 +86,7 @@ def test_fast_forms_are_those_that_still_hold():
 
 
 def test_a_description_holds_no_memory_address():
-    run = pl.flow(pl.SelfAttention(lambda t: 1 + t, weights=pl.VaryingWeights(lambda t: t * np.eye(3))), X, times=[0.1])
+    run = pl.flow(pl.SelfAttention(lambda t: 1 + t, weights=VaryingWeights(lambda t: t * np.eye(3))), X, times=[0.1])
     text = json.dumps(run.setting)
     assert "0x" not in text and "<lambda>" in text
 
@@ -110,6 +113,6 @@ def test_what_is_refused():
     with pytest.raises(ArgumentError, match=r"`beta\(0\)` must be a finite number ≥ 0"):
         pl.SelfAttention(lambda t: t - 1)
     with pytest.raises(ArgumentError, match="square matrices"):
-        pl.VaryingWeights(lambda t: np.ones((2, 3)))
+        VaryingWeights(lambda t: np.ones((2, 3)))
     with pytest.raises(ArgumentError, match="`over` must name a numeric field"):
         pl.ensemble(pl.SelfAttention(warm), lambda k: X, runs=1, key=jax.random.key(0), until=1.0, over={"beta": [1.0]})

@@ -14,7 +14,7 @@ import msgspec
 from pathlines.architecture.config import Config
 from pathlines.architecture.family import FAMILIES
 from pathlines.architecture.record import Architecture, Deviations
-from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer, require
 from pathlines.foundation.setting import changed_setting
 
 SIX = ("width", "heads", "layers", "context", "mlp_width", "std")
@@ -36,7 +36,12 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def read_architecture(path: str | Path) -> Reading:
-    """Read a .json or .toml file, or the config.json of a folder."""
+    """Read an architecture, and say which fields were not used.
+
+    Args:
+        path: a .json or .toml file, or a folder with a config.json.
+    """
+    require(isinstance(path, str | Path), "path", "be the name of a file or folder", path)
     file = Path(path)
     if file.is_dir():
         file = file / "config.json"
@@ -49,6 +54,23 @@ def read_architecture(path: str | Path) -> Reading:
     if file.suffix == ".toml":
         return _from_toml(text, file.name)
     return from_config(_json(text, file.name), file.name)
+
+
+Source = str | Path | Mapping[str, Any] | Sequence[float] | Reading | Architecture
+
+
+def architecture_of(source: Source) -> Architecture:
+    """From a file or folder, the fields of a config.json, six numbers, a reading, or the record itself."""
+    if isinstance(source, Architecture):
+        return source
+    if isinstance(source, Reading):
+        return source.architecture
+    if isinstance(source, str | Path):
+        return read_architecture(source).architecture
+    if isinstance(source, Mapping):
+        return from_config(source).architecture
+    require(isinstance(source, Sequence), "architecture", "be a file, fields, six numbers or an Architecture", source)
+    return from_numbers(source).architecture
 
 
 def _json(text: str, source: str) -> Any:

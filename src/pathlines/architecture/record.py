@@ -171,7 +171,12 @@ _CHOICES = {
 }
 
 
+LARGEST_DIVISOR = 100_000
+"""Up to which divisors are tried: all of them for widths below 10¹⁰."""
+
+
 def divisors_near(width: int, heads: int, count: int = 2) -> list[int]:
     """The ``count`` divisors of the width nearest to a number of heads, in increasing order."""
-    divisors = [h for h in range(1, width + 1) if width % h == 0]
-    return sorted(sorted(divisors, key=lambda h: abs(h - heads))[:count])
+    small = [h for h in range(1, min(math.isqrt(width), LARGEST_DIVISOR) + 1) if width % h == 0]
+    divisors = {*small, *(width // h for h in small)}
+    return sorted(sorted(sorted(divisors), key=lambda h: abs(h - heads))[:count])

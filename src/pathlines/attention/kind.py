@@ -16,7 +16,7 @@ from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
 
 Attended = tuple[Float[Array, "n d"], Float[Array, " n"]]
-Lifted = tuple[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"]]
+Lifted = tuple[Float[Array, "n q"], Float[Array, "m q"], Float[Array, "m d"]]
 Sums = Callable[[Float[Array, "n p"], Float[Array, "m p"], Float[Array, "m d"], Float[Array, " m"]], Attended]
 """(queries, keys, values, masses) → (Σ_j m_j e^{s_ij} v_j / Z_i, ln Z_i), Z_i = Σ_j m_j e^{s_ij}, by the kernels."""
 
@@ -100,6 +100,10 @@ class Attention(Module):
     def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
         """What a user should know before a run from tokens with these (β queries, keys, masses); mostly nothing."""
         return ""
+
+    def legible(self, paired: Callable[[], tuple[Array, Array]]) -> Array | None:
+        """Whether weights of these (β queries, keys) are more than rounding of their scores; ``None``: always."""
+        return None
 
     def direct(
         self,

@@ -31,6 +31,8 @@ SHRINK = 4.0
 """Between two sizes of the scores."""
 COUNTED = 256
 """Tokens up to which one looks before a run, for the price of one drift."""
+ROUGH = 1e-3
+"""Rounding of scores beyond which potentials, which hang on all of them, make a velocity of noise."""
 
 
 class Balance(NamedTuple):
@@ -54,7 +56,7 @@ class SinkhornAttention(LiftedSoftmax):
     (``limit.gaussian.sinkhorn.iteration_rate``). Few tokens at small ε would need e^{O(1/ε)} of them: after 100
     Newton's method takes over (``settle``). Directional derivatives solve the linearised equations by conjugate
     gradients; there is no reverse mode. ``start`` is the potential g to begin with, one for each head: a flow hands on
-    that of the step before (``model.clustering.carried``).
+    that of the step before where that pays (``model.clustering.carried``).
     """
 
     label: ClassVar[str] = "Sinkhorn attention"
@@ -130,24 +132,35 @@ class SinkhornAttention(LiftedSoftmax):
         start = jnp.zeros_like(masses) if self.start is None else self.start
         return _potential(sums, self.tolerance, rows, keys, masses, start)
 
-    def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
-        """Whether the potentials of these (β queries, keys, masses if not equal) cannot be found.
+    def begins(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> tuple[Balance, bool] | None:
+        """How potentials of these (β queries, keys, masses if not equal) are found from zero, and whether they are.
 
-        Looked at for at most ``COUNTED`` tokens: only few tokens are ever that far from the cloud they were drawn from.
+        Looked at for at most ``COUNTED`` tokens: only few tokens are ever far from the cloud they were drawn from.
         """
         queries, keys, *given = paired()
         if self.iterations is not None or len(keys) > COUNTED:
-            return ""
+            return None
         masses = np.asarray(given[0]) if given else np.full(len(keys), 1 / len(keys))
         rows = queries[: len(keys)] / float(self.eps)
         found = _settled(self.tolerance, *(jnp.asarray(a) for a in (rows, keys, masses)))
-        if float(found.change) <= float(_floor(self.tolerance, found.potential, jnp.asarray(masses))):
+        return found, float(found.change) <= float(_floor(self.tolerance, found.potential, jnp.asarray(masses)))
+
+    def caution(self, paired: Callable[[], tuple[np.ndarray, ...]]) -> str:
+        """Whether the potentials at the start cannot be found."""
+        begun = self.begins(paired)
+        if begun is None or begun[1]:
             return ""
         return (
             f"Sinkhorn attention has not converged after {MOST} steps of Newton's method (the last one changed "
-            f"potentials by {float(found.change):.1g}): columns will not quite sum to one; increase eps, "
+            f"potentials by {float(begun[0].change):.1g}): columns will not quite sum to one; increase eps, "
             "or set iterations."
         )
+
+    def legible(self, paired: Callable[[], tuple[Array, Array]]) -> Array | None:
+        """Scores up to 4·10¹² in double precision."""
+        queries, keys = paired()
+        largest = jnp.sqrt(jnp.max(jnp.sum(queries**2, axis=1)) * jnp.max(jnp.sum(keys**2, axis=1))) / self.eps
+        return jnp.finfo(queries.dtype).eps * largest < ROUGH
 
 
 def beside(vectors: Float[Array, "n p"], column: Float[Array, " n"] | float) -> Float[Array, "n p_plus_1"]:
@@ -240,7 +253,7 @@ def _newton_step(sums: Sums, rows: Array, keys: Array, masses: Array, g: Array) 
 def _repeated(sums: Sums, count: int, rows: Array, keys: Array, masses: Array) -> tuple[Array, Array]:
     """The potentials g after ``count`` - 1 and ``count`` iterations from zero."""
 
-    def once(_: int, last: tuple[Array, Array]) -> tuple[Array, Array]:
+    def once(_: Array, last: tuple[Array, Array]) -> tuple[Array, Array]:
         return last[1], -log_sums(sums, keys, rows, -log_sums(sums, rows, keys, last[1], masses), masses)
 
     zero = jnp.zeros_like(masses)

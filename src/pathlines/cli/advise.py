@@ -11,7 +11,7 @@ from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outp
 from pathlines.cli.generated import Choice, as_choice, with_choices
 
 if TYPE_CHECKING:
-    from pathlines.advise import Advice, Simulated
+    from pathlines.advice import Advice, Simulated
     from pathlines.architecture import Architecture, Reading
 
 WEIGHTS = 1e14
@@ -80,8 +80,8 @@ def advise(
     modules where torch and transformers are installed, else our chain of random layers.
     """
     ready()
-    from pathlines.advise import Target
-    from pathlines.advise import advise as advised
+    from pathlines.advice import Target
+    from pathlines.advice import advise as advised
     from pathlines.foundation.errors import ArgumentError, positive_integer
 
     check_outputs(report, figures=(figure,))
@@ -170,8 +170,8 @@ def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, seed: int
     """The library's modules of the configuration where they can be built, our own chain of random layers elsewhere."""
     import msgspec
 
-    from pathlines.advise import simulate
-    from pathlines.probe.simulate import simulate_module, why_not
+    from pathlines.advice import simulate
+    from pathlines.probing.simulate import simulate_module, why_not
 
     reason = "fields were changed" if changed else why_not(reading.fields, ids)
     if reason is None and reading.fields is not None:
@@ -184,7 +184,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
     import numpy as np
     from rich.table import Table
 
-    from pathlines.advise.terminal import curve_lines
+    from pathlines.advice.terminal import curve_lines
 
     screen, a, found = console(), advice.architecture, advice.prediction
     if reading.unknown:
@@ -251,11 +251,11 @@ def _write(
     reading: Reading, advice: Advice, measured: Simulated | None, report: Path | None, figure: Path | None, quiet: bool
 ) -> None:
     if report is not None:
-        from pathlines.advise.page import write_page
+        from pathlines.advice.page import write_page
 
         write_page(report, reading, advice, measured)
     if figure is not None:
-        from pathlines.advise.figure import advice_figure
+        from pathlines.advice.figure import advice_figure
         from pathlines.draw import save_figure
 
         save_figure(advice_figure(advice, measured), figure)

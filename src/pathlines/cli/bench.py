@@ -36,12 +36,13 @@ def bench(
     """
     ready()
     from pathlines.sweep import bench as machinery
+    from pathlines.sweep.bench.case import EXTRA
 
     machinery.chosen_cases(only, quick)
     check_outputs(out, page, figures=(figure,))
     missing = machinery.missing_peers()
     if missing:
-        typer.echo(f"left out: {', '.join(missing)} (not installed; {machinery.EXTRA})", err=True)
+        typer.echo(f"left out: {', '.join(missing)} (not installed; {EXTRA})", err=True)
     report = machinery.bench(only, quick)
     import msgspec
 

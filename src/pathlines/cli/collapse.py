@@ -47,12 +47,12 @@ def collapse(
     """
     ready()
     from pathlines.foundation.bounds import affordable
-    from pathlines.sweep.planner import Architecture, plan_collapse
+    from pathlines.sweep.planner import PlannedArchitecture, plan_collapse
 
     affordable(f"A search over {max_layers:g} layers", operations=MAP_WORK * max_layers, force=force)
     size, work = runs * n * d, runs * n * n * d * FEWEST_LAYERS
     affordable(f"{runs} runs of {n} tokens of width {d}", memory=8.0 * size, operations=work, force=force)
-    architecture = Architecture(n, d, beta, step, overlap, alpha, switch)
+    architecture = PlannedArchitecture(n, d, beta, step, overlap, alpha, switch)
     plans = plan_collapse(architecture, scheme, delta, max_layers=max_layers, confirm=runs, seed=seed)
     if as_json:
         import msgspec

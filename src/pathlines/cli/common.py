@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -45,11 +47,17 @@ def debugging() -> bool:
 
 
 def ready() -> None:
-    """Prepare an application run: 64-bit numbers (the program is ours to configure) and the user's own files."""
-    from pathlines.foundation.load import load_file
-    from pathlines.foundation.precision import enable_float64
+    """Prepare an application run: 64-bit numbers (the program is ours to configure) and the user's own files.
 
-    enable_float64()
+    JAX is told by its environment as long as nobody has imported it: verbs that need only theory never do.
+    """
+    from pathlines.foundation.load import load_file
+
+    os.environ["JAX_ENABLE_X64"] = "1"
+    if "jax" in sys.modules:
+        from pathlines.foundation.precision import enable_float64
+
+        enable_float64()
     warnings.showwarning = _one_line
     for file in loaded_files():
         load_file(file)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Figure, Fresh, Full, check_outputs, loaded_files, ready, waiting
+from pathlines.cli.common import Figure, Force, Fresh, Full, check_outputs, loaded_files, ready, waiting
 from pathlines.cli.complete import figures
 from pathlines.cli.generated import Choice, from_values, names_on, with_choices
 
@@ -36,6 +36,7 @@ def figure(
     figure: Figure = None,
     full: Full = False,
     fresh: Fresh = False,
+    force: Force = False,
     **chosen: Any,
 ) -> None:
     """Compute and draw figures of the papers in the house style.
@@ -51,13 +52,15 @@ def figure(
     ready()
     from pathlines.draw import FIGURES
     from pathlines.draw.kept import drawn
+    from pathlines.foundation.bounds import enlarged
     from pathlines.foundation.errors import ArgumentError
     from pathlines.foundation.files import write_whole
 
     wanted = sorted({n for p in names for n in FIGURES.match(p)})
     size, out = "full" if full else "quick", figure
     for name in wanted:
-        FIGURES[name].setting(size, chosen)
+        usual, changed = FIGURES[name].setting(size), FIGURES[name].setting(size, chosen)
+        enlarged(f"Figure `{name}`", 1.0, usual, changed, force=force)
     many = len(wanted) > 1
     if many and out is not None and out.suffix:
         raise ArgumentError(f"Option --figure must be a folder for {len(wanted)} figures, but is {out}.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Figure, Rtol, Tokens, check_outputs, console, ready
+from pathlines.cli.common import AsJson, Figure, Force, Rtol, Tokens, check_outputs, console, ready
 
 _MATRICES = ("value", "query", "key", "score", "covariance")
 _NUMBERS = ("scale", "eps")
@@ -37,6 +37,7 @@ def gaussian(
     rtol: Rtol = 1e-9,
     figure: Figure = None,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """Classify a centred Gaussian cloud under attention: converges, vanishes, grows, or explodes, when and where to.
 
@@ -50,6 +51,7 @@ def gaussian(
     ready()
     check_outputs(figures=(figure,))
     problem = read_problem(what, kind)
+    _check_size(len(problem["value"]), force)
     document = judge(problem, n, tolerance, until, rtol)
     if as_json:
         import msgspec
@@ -65,6 +67,19 @@ def gaussian(
         save_figure(FIGURES["gaussian/fate"].draw("quick", changes), figure)
         if not as_json:
             console().print(f"figure: {figure.resolve()}", soft_wrap=True)
+
+
+FEWEST_STEPS = 50
+"""Of the stiff solver that follows a cloud to its fate."""
+
+
+def _check_size(d: int, force: bool) -> None:
+    """A step eliminates in the Jacobian of the d² numbers of a factor."""
+    from pathlines.foundation.bounds import affordable
+
+    unknowns = float(d) ** 2
+    work = FEWEST_STEPS * unknowns**3 / 3
+    affordable(f"The fate of a cloud of dimension {d}", memory=8 * unknowns**2, operations=work, force=force)
 
 
 def read_problem(what: str, kind: str | None) -> dict[str, Any]:
@@ -124,7 +139,7 @@ def _weights(given: dict[str, Any], kind: str) -> dict[str, Any]:
     import numpy as np
 
     from pathlines.foundation.errors import ArgumentError, finite_array
-    from pathlines.limit.gaussian.matrices import covariance, square
+    from pathlines.limit.gaussian.matrices import checked_covariance, square
 
     value = square("value", given["value"])
     d = len(value)
@@ -141,7 +156,7 @@ def _weights(given: dict[str, Any], kind: str) -> dict[str, Any]:
             f"Matrices `query` and `key` must both be p × {d} as `value` is {d} × {d}, but are "
             f"{' × '.join(map(str, query.shape))} and {' × '.join(map(str, key.shape))}."
         )
-    start = covariance("covariance", given.get("covariance", np.eye(d)), d)
+    start = checked_covariance("covariance", given.get("covariance", np.eye(d)), d)
     return {"value": value.tolist(), "query": query.tolist(), "key": key.tolist(), "covariance": start.tolist()}
 
 

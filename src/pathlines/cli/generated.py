@@ -93,7 +93,8 @@ def names_on(command: Any, args: list[str], flags: Iterable[str]) -> list[str]:
     """The words of a line that are neither options nor their values; ``flags`` are generated options without one."""
     without = {*flags, *(f"--no-{f[2:]}" for f in flags), "--help"}
     without |= {o for p in command.params if getattr(p, "is_flag", False) for o in p.opts}
-    found, waiting = [], list(args)
+    found: list[str] = []
+    waiting = list(args)
     while waiting:
         word = waiting.pop(0)
         if word == "--":

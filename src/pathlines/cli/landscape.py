@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Beta, Figure, check_outputs, console, ready
+from pathlines.cli.common import AsJson, Beta, Figure, Force, check_outputs, console, ready
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +32,7 @@ def landscape(
     ] = "scaled",
     figure: Figure = None,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """Find the global minimiser of the energy of attention with a gradient perceptron, and certify it.
 
@@ -57,6 +58,7 @@ def landscape(
             f"Option --figure draws the circle (d = 2), but the neurons of {file} have d = {potential.d}."
         )
     land = pose(potential, beta, kernel)
+    _check_size(land, force)
     found = perceptron_minimiser(land)
     splits = forms.splitting(land)
     if as_json:
@@ -76,6 +78,22 @@ def landscape(
         }
         save_figure(FIGURES["metastability/perceptron-minimiser"].draw("quick", changes), figure)
         console(stderr=as_json).print(f"figure: {figure.resolve()}", soft_wrap=True)
+
+
+FEWEST_ATOMS = 7
+"""The minimiser begins with so many."""
+
+
+def _check_size(land: Any, force: bool) -> None:
+    """Distances of all probes to all atoms, and what every neuron says at every probe."""
+    from pathlines.foundation.bounds import affordable
+    from pathlines.limit.metastability.perceptron_minimiser import CLOSER, probe_count
+    from pathlines.limit.metastability.perceptron_probes import line_points
+
+    d, neurons = land.potential.d, len(land.potential.strengths)
+    probes = CLOSER * probe_count(land) + line_points(land.potential)
+    numbers = float(probes) * (FEWEST_ATOMS * d + 3 * neurons)
+    affordable(f"{neurons} neurons at β = {land.beta:g}", memory=8 * numbers, operations=10 * numbers, force=force)
 
 
 def _on_circle(text: str, activation: str) -> Any:

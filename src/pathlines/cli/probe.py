@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Figure, Report, Seed, check_outputs, console, ready
+from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outputs, console, ready
 
+LAYER_WORK = 1e7
+"""Operations of one layer of a small model on a short text."""
 ROWS = 26
 """Layers shown in the terminal; deeper runs are thinned."""
 
@@ -33,6 +35,7 @@ def probe(
     figure: Figure = None,
     report: Report = None,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """Measure a real transformer: trained, at random initialisation, and the theory of the latter.
 
@@ -52,9 +55,12 @@ def probe(
     `pathlines probe rxnmapper --layers 200 --report probe.html` — a shared layer (ALBERT) past its depth.
     """
     ready()
-    from pathlines.probe.examine import probe as examine
+    from pathlines.foundation.bounds import affordable
+    from pathlines.probing.examine import probe as examine
 
     check_outputs(report, figures=(figure,))
+    passes = float(max(seeds, 1)) * max(layers or 1, 1)
+    affordable(f"{seeds} initialisations", operations=LAYER_WORK * passes, force=force)
     probed = examine(
         model,
         lines=None if text is None else _read(text).splitlines(),
@@ -74,12 +80,12 @@ def probe(
         _show(probed)
     if figure is not None:
         from pathlines.draw import save_figure
-        from pathlines.probe.figure import probe_figure
+        from pathlines.probing.figure import probe_figure
 
         save_figure(probe_figure(probed), figure)
         console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
     if report is not None:
-        from pathlines.probe.report import write_probe_report
+        from pathlines.probing.report import write_probe_report
 
         write_probe_report(report, probed)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)

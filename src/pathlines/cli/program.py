@@ -25,7 +25,7 @@ app = typer.Typer(
         "Start with `pathlines verify` (every claim of every paper, at quick size, with a report), `pathlines list` "
         "(what there is), `pathlines show NAME` (one model, claim, observable or figure) and `pathlines run --help`."
         "\n\nExit codes: 0 done, 1 another verdict or outcome than expected or a target missed, 2 bad input, 70 a bug, "
-        "74 a file could not be written or read, 130 interrupted."
+        "71 not enough memory, 74 a file could not be written or read, 130 interrupted."
     ),
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -57,6 +57,8 @@ def options(
 
 
 FIRST = ("run", "verify", "figure", "listing", "show", "cite")
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc")
+"""How the compiler and native code say so."""
 HELPERS = ("program", "common", "complete", "execute", "generated", "interrupt", "start")
 
 
@@ -93,6 +95,8 @@ def outcome() -> int:
             raise
         if isinstance(error, OSError) and error.errno is not None:
             return _said(f"{error.filename or 'The output'} cannot be written or read ({error.strerror}).", 74)
+        if isinstance(error, MemoryError) or any(word in str(error) for word in OUT_OF_MEMORY):
+            return _said("There is not enough memory for this size on this machine.", 71)
         cause = error.__cause__ if isinstance(error, typer.Abort) and error.__cause__ else error
         kind = type(cause).__name__
         return _said(f"{kind}: {cause} (this is a bug; `pathlines --debug …` shows where)", 70)

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Heads, LogitScale, Step, Tokens, console, ready
+from pathlines.cli.common import AsJson, Force, Heads, LogitScale, Step, Tokens, console, ready
 
+MOST_TOKENS = 1e8
+"""Tokens up to which the laws of attention weights are resolved, at every logit scale of the table."""
 B_COLUMNS = (0.0, 1.0, 2.0, 4.0, 8.0, math.inf)
 
 
@@ -28,6 +30,7 @@ def tradeoff(
     heads: Heads = 1,
     level: Annotated[float, typer.Option("--level", help="Collapsed when the mean overlap reaches this.")] = 0.5,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """Predict the diffusive time and the depth at which random attention makes tokens alike, and what changes it.
 
@@ -38,10 +41,12 @@ def tradeoff(
     Examples: `pathlines tradeoff --n 1024 --logit-scale 4`, `pathlines tradeoff --qk-dim 64 --d 768 --json`.
     """
     ready()
+    from pathlines.foundation.bounds import within
     from pathlines.foundation.errors import finite_number, positive_integer
     from pathlines.limit.homogenized.collapse import collapse_depth, collapse_map, sensitivities
 
     v = finite_number("step", step, 0.0, open_low=True) ** 2 / positive_integer("heads", heads)
+    within(f"A table up to 8n for n = {n}", 8.0 * n, MOST_TOKENS, "tokens", force=force)
     screen = console()
     sizes = sorted({max(4, n // 8), n, 8 * n})
     with screen.status("integrating the laws of attention weights"):

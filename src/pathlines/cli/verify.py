@@ -11,6 +11,7 @@ import typer
 
 from pathlines.cli.common import (
     AsJson,
+    Force,
     Fresh,
     Full,
     Report,
@@ -69,6 +70,7 @@ def verify(
     table: Annotated[
         Path | None, typer.Option("--table", metavar="FILE", help="Write the table of --power or --seeds as Markdown.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Run executable claims and compare each verdict with the one we stand behind.
 
@@ -97,7 +99,9 @@ def verify(
     if costs and (power or seeds or set_):
         raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
     size, began = "full" if full else "quick", time.monotonic()
-    queue = _queue(patterns or ["*"], size, parse_changes(set_), seed, seeds, power)
+    changes = parse_changes(set_)
+    _check_sizes(patterns or ["*"], size, changes, force)
+    queue = _queue(patterns or ["*"], size, changes, seed, seeds, power)
     finished = _run(queue, fresh, jobs, quiet=as_json, costs=costs)
     outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]
@@ -116,14 +120,25 @@ def verify(
     _leave(finished)
 
 
+def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> None:
+    """Refuse changed settings that would take days, by what claims were measured to cost."""
+    import msgspec
+
+    from pathlines.claim import CLAIMS
+    from pathlines.foundation.bounds import enlarged
+
+    for name in {n for p in patterns for n in CLAIMS.match(p)} if changes else ():
+        claim, cost = CLAIMS[name], CLAIMS[name].cost(size)
+        usual, wanted = (msgspec.to_builtins(claim.setting(size, c)) for c in ({}, changes))
+        enlarged(f"Claim `{name}`", 1.0 if cost is None else cost.seconds, usual, wanted, force=force)
+
+
 def _queue(patterns: list[str], size: str, changes: dict, seed: int | None, seeds: int, power: bool) -> list[Any]:
     """Claims that match, each at its own seed, at the one that was asked for, or at several."""
     from pathlines.claim import CLAIMS
     from pathlines.sweep.verify import Job
 
     names = sorted({n for p in patterns for n in CLAIMS.match(p)})
-    for name in names:
-        CLAIMS[name].setting(size, changes)
     if seeds:
         names = [n for n in names if CLAIMS[n].seeded]
     if not names or (seed is not None and not any(CLAIMS[n].seeded for n in names)):
@@ -143,7 +158,7 @@ def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs:
     from pathlines.claim import CLAIMS
     from pathlines.claim.cost import keep_cost
     from pathlines.store import Store
-    from pathlines.sweep.verify import verify as sweep
+    from pathlines.sweep.verify import verify_jobs as sweep
 
     finished = []
     with _Live(len(queue), quiet=quiet) as live:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pathlines.foundation.errors import ArgumentError
 
 OPERATIONS = 1e15
 """Floating-point operations of about a day on one core."""
+HOURS = 24.0
+"""What a changed setting may take."""
 USUAL_MEMORY = 16e9
 """Bytes assumed where the system does not say."""
 
@@ -44,3 +49,22 @@ def affordable(what: str, *, memory: float = 0.0, operations: float = 0.0, force
     """Raise unless lower bounds of memory (bytes) and work (operations) are what a machine can give."""
     within(what, memory / 1e9, machine_memory() / 1e9, "GB of memory", force=force)
     within(what, operations, OPERATIONS, "operations (a day is 1e+15)", force=force)
+
+
+def enlarged(
+    what: str, seconds: float, usual: Mapping[str, Any], wanted: Mapping[str, Any], *, force: bool = False
+) -> None:
+    """Raise if a setting that usually takes ``seconds`` was changed to more than a day.
+
+    Work is taken to grow in proportion to each whole number of the setting (the largest of a list; seeds do not count),
+    which for numbers of tokens is the least it does.
+    """
+    sizes = {name: (_largest(usual[name]), _largest(wanted[name])) for name in usual if "seed" not in name}
+    grown = math.prod(max(1.0, after / max(before, 1.0)) for before, after in sizes.values())
+    within(f"{what} at this setting", seconds * grown / 3600, HOURS, "hours", force=force)
+
+
+def _largest(value: Any) -> float:
+    if isinstance(value, (list, tuple)):
+        return max((_largest(x) for x in value), default=0.0)
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else 0.0

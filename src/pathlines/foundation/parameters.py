@@ -98,7 +98,8 @@ MEANINGS: dict[str, Any] = {
 def record_of(build: Callable[..., Any]) -> type[Setting]:
     """The parameters of a builder as a record, in the order of its signature."""
     fields = [(p.name, _kind(p), _default(p)) for p in _signature(build).parameters.values()]
-    return msgspec.defstruct("Parameters", fields, bases=(Setting,), frozen=True)
+    made: Any = msgspec.defstruct("Parameters", fields, bases=(Setting,), frozen=True)
+    return made
 
 
 def _signature(build: Callable[..., Any]) -> inspect.Signature:

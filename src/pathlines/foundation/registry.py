@@ -62,6 +62,8 @@ class Registry(Generic[T]):
 
     def match(self, pattern: str) -> list[str]:
         """Names that equal the pattern, start with ``pattern/``, or fit it as a glob; an empty answer is an error."""
+        if not isinstance(pattern, str):
+            raise UnknownNameError(f"There is no {self.noun} `{pattern}`; names are text.")
         names = [n for n in self if n == pattern or n.startswith(pattern.rstrip("/") + "/") or fnmatchcase(n, pattern)]
         if not names:
             raise UnknownNameError(f"No {self.noun} matches `{pattern}`.{self.suggestion(pattern)}")

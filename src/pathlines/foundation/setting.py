@@ -44,7 +44,7 @@ def at_least(low: float) -> msgspec.Meta:
     return msgspec.Meta(ge=low)
 
 
-def fields(kind: type[Setting]) -> list[Field]:
+def fields(kind: type[msgspec.Struct]) -> list[Field]:
     """The fields of a record, in order."""
     found: Any = inspect.type_info(kind)
     return [_field(f.name, f.type) for f in found.fields]
@@ -72,7 +72,7 @@ def _allowed(kind: Any) -> str:
         case inspect.UnionType():
             return " or ".join(_allowed(item) for item in kind.types)
         case inspect.LiteralType():
-            return " or ".join(kind.values)
+            return " or ".join(map(str, kind.values))
     others = {inspect.BoolType: "true or false", inspect.NoneType: "null", inspect.AnyType: "numbers"}
     return others.get(type(kind), "text")
 

@@ -13,8 +13,8 @@ import xarray as xr
 from pathlines.foundation.schedule import varies
 from pathlines.integrate.journey import Journey
 from pathlines.integrate.run import Certificate
-from pathlines.model import NormalisedAttention
 from pathlines.model.base import Model
+from pathlines.model.clustering.normalised import NormalisedAttention
 
 QUADRUPLES = 64
 """Of tokens, whose cross-ratios are compared: those of the first ``QUADRUPLES`` + 3 tokens, in lexical order."""

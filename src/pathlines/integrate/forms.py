@@ -15,8 +15,11 @@ from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly, overridden
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice, Sums, least_partition, spectral_obstacle
-from pathlines.model import CircleAttention, GramAttention, Model, NormalisedAttention, SelfAttention
+from pathlines.model import Model, SelfAttention
 from pathlines.model.clustering.carried import CarriedSinkhorn, carries
+from pathlines.model.clustering.gram import GramAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.parts.summation import lightest
 from pathlines.weights import IdentityWeights
 
@@ -46,10 +49,11 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
     if form not in FORMS:
         raise ArgumentError(f"Argument `form` must be one of {', '.join(FORMS)}, but is {form!r}.")
     posed = _cheapest(model, tokens, record, form)
-    if form != "auto" or not carries(posed.model):
+    steps = carries(posed.model, posed.tokens) if form == "auto" else 0
+    if not steps:
         return posed
     assert isinstance(posed.model, SelfAttention)
-    reason = f"{posed.form.reason}; potentials start from those of the step before"
+    reason = f"{posed.form.reason}; potentials, {steps} steps from zero, start from those of the step before"
     return Posed(CarriedSinkhorn(posed.model), posed.tokens, Form(posed.form.name, 0.0, reason), posed.lift)
 
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import xarray as xr
 
+from pathlines.foundation.papers import PAPERS
 from pathlines.integrate.forms import Form
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -43,8 +44,9 @@ class Final(NamedTuple):
 class Run(msgspec.Struct, frozen=True):
     """A finished (or honestly unfinished) run.
 
-    ``data`` is an xarray Dataset over ``time`` (and ``run``, ``token``, …); ``outcome`` is "completed" or says at
-    which time it stopped and why; ``model`` is the model that was asked for; ``final`` the last state with its model.
+    ``data`` is an xarray Dataset over ``time`` (and ``run``, ``token``, …), whose attributes tell the run's story in
+    plain types, so that it stands for itself in any netCDF file; ``outcome`` is "completed" or says at which time it
+    stopped and why; ``model`` is the model that was asked for; ``final`` the last state with its model.
     """
 
     data: xr.Dataset
@@ -56,9 +58,27 @@ class Run(msgspec.Struct, frozen=True):
     model: Any = None
     final: Final | None = None
 
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "data", self.data.assign_attrs(self._story()))
+
+    def _story(self) -> dict[str, str | float]:
+        """Text and numbers; what has parts as JSON."""
+        setting = {k: v for k, v in self.setting.items() if k != "versions"}
+        papers = [PAPERS[key].citation for key in setting.get("papers", ()) if key in PAPERS]
+        return {
+            "setting": as_json(setting),
+            "versions": as_json(self.setting.get("versions") or provenance()),
+            "certificates": as_json(self.certificates),
+            "forms": as_json(self.forms),
+            "citation": "; ".join(papers),
+            "outcome": self.outcome,
+            "seconds": self.seconds,
+        }
+
     def __getitem__(self, name: str) -> xr.DataArray:
-        """The recorded observable ``name``."""
-        return self.data[name]
+        """The recorded observable ``name``; one with parameters also by its plain name, where only one was recorded."""
+        same = [k for k in self.data.data_vars if str(k).partition("[")[0] == name]
+        return self.data[same[0] if name not in self.data and len(same) == 1 else name]
 
     @property
     def time(self) -> np.ndarray:
@@ -80,6 +100,11 @@ class Run(msgspec.Struct, frozen=True):
             lines.append(f"  {c.name} = {c.value:.3g} ({mark}): {c.meaning}")
         shapes = {str(k): tuple(v.sizes) for k, v in self.data.data_vars.items()}
         return "\n".join([*lines, "  records " + ", ".join(f"{k}{list(v)}" for k, v in shapes.items())])
+
+
+def as_json(value: Any) -> str:
+    """Canonical JSON; what JSON cannot say as Python prints it."""
+    return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
 
 
 def describe(thing: Any) -> Any:

@@ -1,38 +1,5 @@
 """How a layer moves tokens: one small file for each named system of a paper."""
 
-from pathlines.model.architecture.random_architecture import RandomArchitecture as RandomArchitecture
-from pathlines.model.architecture.random_encoder import RandomEncoder as RandomEncoder
-from pathlines.model.base import MODELS as MODELS
-from pathlines.model.base import Description as Description
-from pathlines.model.base import Model as Model
-from pathlines.model.base import PathModel as PathModel
-from pathlines.model.base import Snapshot as Snapshot
-from pathlines.model.clustering.frozen_exponent import FrozenExponentAttention as FrozenExponentAttention
-from pathlines.model.clustering.gram import GramAttention as GramAttention
-from pathlines.model.clustering.hardmax_phase import HardmaxPhase as HardmaxPhase
-from pathlines.model.clustering.normalised import NormalisedAttention as NormalisedAttention
-from pathlines.model.clustering.rescaled import RescaledAttention as RescaledAttention
-from pathlines.model.clustering.schemes import SCHEMES as SCHEMES
-from pathlines.model.clustering.schemes import Scheme as Scheme
-from pathlines.model.gaussian.closure import LinearGaussian as LinearGaussian
-from pathlines.model.gaussian.closure import SoftmaxGaussian as SoftmaxGaussian
-from pathlines.model.gaussian.masked import MaskedLinearGaussian as MaskedLinearGaussian
-from pathlines.model.gaussian.normalised import L2Gaussian as L2Gaussian
-from pathlines.model.gaussian.normalised import SinkhornGaussian as SinkhornGaussian
-from pathlines.model.homogenized.circle_measure import CircleMeasure as CircleMeasure
-from pathlines.model.homogenized.drift import HomogenizedODE as HomogenizedODE
-from pathlines.model.homogenized.low_temperature_pair import LogisticPair as LogisticPair
-from pathlines.model.homogenized.low_temperature_pair import LowTemperaturePair as LowTemperaturePair
-from pathlines.model.homogenized.overlap_pair import FixedScorePair as FixedScorePair
-from pathlines.model.homogenized.overlap_pair import RandomScorePair as RandomScorePair
-from pathlines.model.homogenized.random_block import RandomBlock as RandomBlock
-from pathlines.model.homogenized.random_perceptron import RandomPerceptron as RandomPerceptron
-from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
-from pathlines.model.homogenized.sde import HomogenizedSDE as HomogenizedSDE
-from pathlines.model.homogenized.transported_measure import TransportedMeasure as TransportedMeasure
-from pathlines.model.metastability.circle import CircleAttention as CircleAttention
-from pathlines.model.metastability.circle_density import CircleDensity as CircleDensity
-from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape as PerceptronLandscape
-from pathlines.model.metastability.zonal import ZonalMeasure as ZonalMeasure
-from pathlines.model.parts.perceptron import Perceptron as Perceptron
-from pathlines.model.self_attention import SelfAttention as SelfAttention
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

@@ -161,13 +161,28 @@ class SelfAttention(Model):
         self.mask.check(n, self.multiplicities)
         if len(shape) != 2 or unknown((self, tokens)):
             return
-        if text := self.attention.caution(lambda: self._scaled_pairs(np.asarray(tokens))):
+        if text := self.attention.caution(lambda: self.scaled_pairs(np.asarray(tokens))):
             warnings.warn(text, PathlinesWarning, stacklevel=4)
 
-    def _scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
+    def scaled_pairs(self, tokens: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(βQx, Kx, masses) of the first head at depth-time zero."""
         query, key = self.paired(jnp.asarray(tokens), START)
         masses = self.normalised_masses(len(tokens), tokens.dtype)
         return np.asarray(self.beta * query), np.asarray(key), np.asarray(masses)
+
+    def admissible(self, state: Float[Array, "n d"]) -> Array | None:
+        """Whether scores have digits left, for kinds that need them."""
+
+        def paired() -> tuple[Array, Array]:
+            query, key = self.paired(state, START)
+            return self.beta * query, key
+
+        return self.attention.legible(paired)
+
+    @property
+    def beyond(self) -> str:
+        """Scores without digits."""
+        return "scores are so large that their rounding decides the weights"
 
     def initial(self, tokens: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The state is the tokens."""

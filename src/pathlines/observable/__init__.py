@@ -1,5 +1,15 @@
 """What we look at."""
 
-from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
-from pathlines.integrate.observe import Observable as Observable
-from pathlines.integrate.observe import observable as observable
+from pathlines.foundation.namespace import namespace
+
+_OBSERVE = "pathlines.integrate.observe"
+
+namespace(
+    __name__,
+    lambda: {
+        "OBSERVABLES": _OBSERVE,
+        "Observable": _OBSERVE,
+        "observable": _OBSERVE,
+        "tokens": f"{_OBSERVE}:positions",
+    },
+)

@@ -10,8 +10,8 @@ from pathlines.model.base import Snapshot
 from pathlines.numerics.single_factorisations import singular_values
 
 
-@observable("attention", "attention matrix", "Pᵢⱼ", dims=("token", "other"))
-def attention(snapshot: Snapshot) -> Array:
+@observable("attention_matrix", "attention matrix", "Pᵢⱼ", dims=("token", "other"))
+def attention_matrix(snapshot: Snapshot) -> Array:
     """The matrix itself."""
     return snapshot.attention
 

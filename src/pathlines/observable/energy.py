@@ -14,8 +14,9 @@ from pathlines.foundation.module import exactly
 from pathlines.foundation.schedule import unknown
 from pathlines.integrate.observe import observable
 from pathlines.kernels import attend
-from pathlines.model import CircleAttention, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.parts.energy import pair_energy
 
 

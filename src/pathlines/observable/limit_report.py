@@ -11,8 +11,9 @@ import numpy as np
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.run import Run
 from pathlines.limit.clustering.euclidean import classify_value
-from pathlines.model import HardmaxPhase, RescaledAttention
 from pathlines.model.base import Snapshot
+from pathlines.model.clustering.hardmax_phase import HardmaxPhase
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.attention import attention_rank, booleanness
 from pathlines.observable.clusters import cluster_labels
 

@@ -132,7 +132,7 @@ def heavy_clusters(snapshot: Snapshot, gap: float, least: float) -> Array:
     return jnp.sum(jnp.zeros_like(masses).at[linked(x, reach)].add(masses) >= least)
 
 
-def formation_time(times: Any, moments: Any, level: float = 0.1) -> np.ndarray:
+def measured_formation_time(times: Any, moments: Any, level: float = 0.1) -> np.ndarray:
     """T_c = first time max_k |m_k| ≥ c, log-linear between records; ``moments`` is (..., time, mode). NaN: never."""
     t = finite_array("times", times, ("T",)).astype(float)
     largest = np.abs(np.asarray(moments, float)).max(axis=-1)

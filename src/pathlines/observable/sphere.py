@@ -11,10 +11,12 @@ from jaxtyping import Array
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
-from pathlines.limit.clustering.cone import cone_residual as _cone_residual
+from pathlines.limit.clustering.cone import cone_excess as _cone_residual
 from pathlines.limit.clustering.cone import hemisphere
-from pathlines.model import CircleAttention, NormalisedAttention, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.base import Snapshot
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.metastability.circle import CircleAttention
 
 
 @observable("mode_mass", "mass on each eigenvector", "n⁻¹Σ⟨x,eₖ⟩²", dims=("mode",), needs_tokens=True, ambient=True)

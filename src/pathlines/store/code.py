@@ -11,10 +11,12 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
+from pathlines.foundation.namespace import PACKAGE, homes, is_namespace
+
 PUBLIC_NAMES = PACKAGE / "__init__.py"
 """Imported by everything and computing nothing but the compiler's flags, which have a file of their own."""
 ALWAYS = "pathlines.foundation.compiler"
@@ -101,14 +103,25 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _names_of_a_user(text: str) -> Iterator[str]:
-    """The same for code in any style: several imports on a line, after a colon, or by ``import_module("name")``."""
+    """The same for code in any style: several imports on a line, after a colon, by ``import_module("name")``, and what
+    it takes from our namespaces (``pl.limit.homogenized.overlap_curve``).
+    """
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
         nodes = []
+    ours = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).split(".")[0] == PACKAGE.name
+    }
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Attribute) and (first := ast.unparse(node).partition("."))[0] in ours:
+            yield f"{ours[first[0]]}.{first[2]}"
         elif isinstance(node, ast.ImportFrom):
             parent = "." * node.level + (f"{node.module}." if node.module else "")
             yield from (parent, *(parent + alias.name for alias in node.names))
@@ -121,8 +134,8 @@ def _paths(module: str, beside: Path | None) -> list[Path]:
     parts = [part for part in module.split(".") if part]
     if not parts:
         return []
-    if parts[0] == "pathlines":
-        roots = [PACKAGE.parent]
+    if parts[0] == PACKAGE.name:
+        roots, parts = [PACKAGE.parent], _home(parts)
     elif beside is None:
         return []
     else:
@@ -133,6 +146,18 @@ def _paths(module: str, beside: Path | None) -> list[Path]:
         heads = [root.joinpath(*parts[: k + 1]) for k in range(len(parts))]
         found += [head / "__init__.py" for head in heads] + [heads[-1].with_suffix(".py")]
     return [file for file in found if file.is_file() and file != PUBLIC_NAMES]
+
+
+def _home(parts: list[str]) -> list[str]:
+    """The module behind a dotted name of ours: rooms find the names in their files by themselves."""
+    for k in range(1, len(parts)):
+        package = ".".join(parts[:k])
+        if not PACKAGE.parent.joinpath(*parts[:k], "__init__.py").is_file():
+            break
+        import_module(package)
+        if is_namespace(package) and parts[k] in homes(package):
+            return homes(package)[parts[k]].partition(":")[0].split(".")
+    return parts
 
 
 def _folders_of_the_user() -> list[Path]:

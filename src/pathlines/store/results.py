@@ -1,13 +1,15 @@
-"""A folder of netCDF files, one a result, never half written and never trusted blindly."""
+"""A folder of netCDF and JSON files, one per result, never half written and never trusted blindly."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -69,9 +71,9 @@ class Store:
     def __init__(self, root: Path | str | None = None) -> None:
         self.root = Path(root) if root is not None else default_root()
 
-    def path(self, name: str) -> Path:
+    def path(self, name: str, suffix: str = ".nc") -> Path:
         """Where the result of that address lies."""
-        return self.root / f"{name}.nc"
+        return self.root / f"{name}{suffix}"
 
     def get(self, name: str) -> xr.Dataset | None:
         """The stored dataset; ``None`` when there is none or the file is damaged (it is then recomputed)."""
@@ -85,17 +87,38 @@ class Store:
             why = "its checksum does not match"
         except Exception as error:
             why = f"it cannot be read ({type(error).__name__})"
-        warnings.warn(
-            f"Stored result {path.name} is not trusted: {why}; it is computed again.", PathlinesWarning, stacklevel=2
-        )
+        _distrust(path, why)
         return None
 
     def put(self, name: str, data: xr.Dataset) -> Path:
         """Write the file, whole or not at all."""
-        content = file_bytes(data)
+        return self._write(self.path(name), file_bytes(data))
+
+    def _write(self, path: Path, content: bytes) -> Path:
         with self._remedy():
             self.root.mkdir(parents=True, exist_ok=True)
-            return write_whole(self.path(name), content)
+            return write_whole(path, content)
+
+    def get_document(self, name: str) -> Any:
+        """The stored document, or ``None`` as in ``get``."""
+        path = self.path(name, ".json")
+        if not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_bytes())
+            document = found["document"]
+            if found["sha256"] == _document_digest(document):
+                return document
+            why = "its checksum does not match"
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            why = f"it cannot be read ({type(error).__name__})"
+        _distrust(path, why)
+        return None
+
+    def put_document(self, name: str, document: Any) -> Path:
+        """Write plain values as JSON (with the words NaN and Infinity where numbers are), whole or not at all."""
+        whole = {"sha256": _document_digest(document), "document": document}
+        return self._write(self.path(name, ".json"), json.dumps(whole, ensure_ascii=False).encode())
 
     def check_writable(self) -> None:
         """Raise ``StoreError`` now rather than after hours of computing."""
@@ -120,11 +143,20 @@ class Store:
         self.path(name).unlink(missing_ok=True)
 
 
+def _document_digest(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document, ensure_ascii=False).encode()).hexdigest()
+
+
+def _distrust(path: Path, why: str) -> None:
+    text = f"Stored result {path.name} is not trusted: {why}; it is computed again."
+    warnings.warn(text, PathlinesWarning, stacklevel=3)
+
+
 def bytes_dataset(content: bytes) -> xr.Dataset:
-    """A dataset that holds one JSON document."""
+    """A dataset that holds one file."""
     return xr.Dataset({"document": ("byte", np.frombuffer(content, np.uint8))})
 
 
 def dataset_bytes(data: xr.Dataset) -> bytes:
-    """The document of ``bytes_dataset``."""
+    """The file of ``bytes_dataset``."""
     return data["document"].values.tobytes()

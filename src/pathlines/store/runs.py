@@ -25,19 +25,12 @@ class _Setting(msgspec.Struct):
 
 
 def run_to_dataset(run: Run) -> xr.Dataset:
-    """The data of a run with everything else as JSON attributes."""
-    encode = lambda value: msgspec.json.encode(value, order="sorted").decode()  # noqa: E731
+    """The data of a run, which carries its story, in the types of netCDF."""
     data = run.data.copy()
     for name, variable in data.data_vars.items():
         if variable.dtype == bool:
             data[name] = variable.astype("int8")
-    return data.assign_attrs(
-        certificates=encode(run.certificates),
-        forms=encode(run.forms),
-        outcome=run.outcome,
-        setting=encode(run.setting),
-        seconds=run.seconds,
-    )
+    return data
 
 
 def dataset_to_run(data: xr.Dataset) -> Run:
@@ -51,7 +44,8 @@ def dataset_to_run(data: xr.Dataset) -> Run:
         certificates=tuple(msgspec.json.decode(attributes["certificates"], type=list[Certificate])),
         forms=tuple(msgspec.json.decode(attributes["forms"], type=list[Form])),
         outcome=str(attributes["outcome"]),
-        setting=msgspec.json.decode(attributes["setting"], type=dict[str, Any]),
+        setting=msgspec.json.decode(attributes["setting"], type=dict[str, Any])
+        | {"versions": msgspec.json.decode(attributes["versions"], type=dict[str, str])},
         seconds=float(attributes["seconds"]),
     )
 

@@ -15,7 +15,7 @@ from pathlines.foundation.progress import Progress
 from pathlines.integrate import layers
 from pathlines.limit.clustering.layers import layers_to_deficit
 from pathlines.limit.clustering.schemes import time_to_deficit_scheme
-from pathlines.model import NormalisedAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
 from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.observable.pairs import u_mean
 
@@ -33,7 +33,7 @@ class Plan(msgspec.Struct, frozen=True):
     measured_error: float | None = None
 
 
-class Architecture(msgspec.Struct, frozen=True):
+class PlannedArchitecture(msgspec.Struct, frozen=True):
     """What decides collapse in the equiangular theory, with the paper's symbols n, d, β, η, ρ₀, α, τ."""
 
     n: int
@@ -56,7 +56,7 @@ class Architecture(msgspec.Struct, frozen=True):
 
 
 def plan_collapse(
-    architecture: Architecture,
+    architecture: PlannedArchitecture,
     scheme: str = "all",
     delta: float = 1e-3,
     *,
@@ -82,7 +82,7 @@ def plan_collapse(
     return plans
 
 
-def _predict(a: Architecture, name: str, delta: float, max_layers: int) -> Plan:
+def _predict(a: PlannedArchitecture, name: str, delta: float, max_layers: int) -> Plan:
     shared: dict[str, Any] = {"start": a.overlap, "alpha": a.alpha, "switch": a.switch}
     depth = layers_to_deficit(name, a.n, a.beta, a.step, delta, max_layers=max_layers, **shared)
     time = float(time_to_deficit_scheme(name, delta, a.n, a.beta, **shared))
@@ -90,7 +90,7 @@ def _predict(a: Architecture, name: str, delta: float, max_layers: int) -> Plan:
     return Plan(name, depth.layers, finite(depth.time), finite(time))
 
 
-def _confirm(a: Architecture, plan: Plan, delta: float, runs: int, seed: int) -> Plan:
+def _confirm(a: PlannedArchitecture, plan: Plan, delta: float, runs: int, seed: int) -> Plan:
     """Random tokens with mean overlap ρ₀: layers until their mean pair deficit is below δ."""
     if plan.layers is None or plan.layers > DEEPEST_CONFIRMATION:
         return plan
@@ -110,13 +110,13 @@ def _confirm(a: Architecture, plan: Plan, delta: float, runs: int, seed: int) ->
     return Plan(plan.scheme, plan.layers, plan.layer_time, plan.flow_time, float(np.mean(found)), error)
 
 
-def _scheme(a: Architecture, name: str) -> Scheme:
+def _scheme(a: PlannedArchitecture, name: str) -> Scheme:
     if name == "ngpt":
         return NGPT(a.alpha)
     return MixLN(a.switch) if name == "mix" else SCHEMES[name]()
 
 
-def _start(a: Architecture, key: Any) -> Any:
+def _start(a: PlannedArchitecture, key: Any) -> Any:
     sphere = Sphere(a.d)
     if a.overlap == 0 and a.d >= a.n:
         return sphere.uniform_span(key, a.n)

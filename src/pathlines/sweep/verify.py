@@ -22,7 +22,7 @@ from pathlines.foundation.precision import enable_float64
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
-from pathlines.store.results import Store, bytes_dataset, dataset_bytes
+from pathlines.store.results import Store
 from pathlines.sweep.workers import Lost, spread
 
 
@@ -69,6 +69,24 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 def verify(
+    pattern: str = "*", *, full: bool = False, changes: dict[str, Any] | None = None, fresh: bool = False
+) -> tuple[Finished, ...]:
+    """Claims whose ids fit a pattern, one after the other in this process, with their outcomes.
+
+    Args:
+        pattern: an id, the beginning of one ("clustering"), or a glob ("homogenized/C0*"); every claim by default.
+        full: the paper's size instead of the quick one; hours instead of seconds for some.
+        changes: fields of the setting in place of the declared ones.
+        fresh: compute again what is stored.
+
+    ``Finished.outcome`` has the verdict, the numbers and their tolerances. What is finished is stored, as by
+    ``pathlines verify``, which runs many at a time.
+    """
+    jobs = [Job(name, "full" if full else "quick", changes or {}) for name in CLAIMS.match(pattern)]
+    return tuple(verify_jobs(jobs, store=Store(), fresh=fresh, workers=1))
+
+
+def verify_jobs(
     jobs: list[Job],
     *,
     store: Store,
@@ -101,12 +119,10 @@ def verify(
 
 def recalled(store: Store, job: Job) -> Outcome | None:
     """The stored outcome of a job, if there is a trustworthy one."""
-    data = store.get(job.address)
-    if data is None:
-        return None
+    document = store.get_document(job.address)
     try:
-        return msgspec.msgpack.decode(dataset_bytes(data), type=Outcome)
-    except (msgspec.MsgspecError, KeyError):
+        return None if document is None else msgspec.convert(document, Outcome)
+    except msgspec.ValidationError:
         return None
 
 
@@ -157,7 +173,7 @@ def _finish(job: Job, result: _Result, store: Store) -> Finished:
         return Finished(job, None, result.failure, result.trace)
     outcome = msgspec.msgpack.decode(result.content, type=Outcome)
     try:
-        store.put(result.address, bytes_dataset(result.content))
+        store.put_document(result.address, msgspec.to_builtins(outcome))
     except StoreError as error:
         return Finished(job, outcome, unstored=str(error), cost=result.cost)
     return Finished(job, outcome, cost=result.cost)

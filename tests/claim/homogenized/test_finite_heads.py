@@ -105,7 +105,7 @@ def test_expansions():
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Wrong(pl.FiniteLawSDE):
+class Wrong(pl.limit.homogenized.FiniteLawSDE):
     """Too much drift: one per cent, or ``factor``."""
 
     factor: ClassVar[float] = 1.01

@@ -16,7 +16,8 @@ from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.limit.clustering.layers import layers_to_deficit
 from pathlines.limit.clustering.long_context import output_overlap
-from pathlines.model import RescaledAttention, SelfAttention
+from pathlines.model import SelfAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.model.clustering.schemes import MixLN, OneOf, PeriLN, PreLN
 from pathlines.observable.pairs import mean_overlap
 from pathlines.sweep.general_weights import general_weights_diagram

@@ -8,7 +8,7 @@ import pytest
 from pathlines.architecture import Architecture, Deviations
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.architecture.predict import cosine_curve, predict
-from pathlines.limit.architecture.rank import effective_rank
+from pathlines.limit.architecture.rank import expected_rank
 from pathlines.limit.architecture.start import embedded_gram, start_gram
 from pathlines.limit.architecture.summary import simplex_summary
 
@@ -207,10 +207,10 @@ def test_effective_rank_vs_gaussian_tokens():
             p = np.linalg.svd(x, compute_uv=False) ** 2
             p = p / p.sum()
             ranks.append(np.exp(-np.sum(p * np.log(p))))
-        assert effective_rank(k, d) == pytest.approx(np.mean(ranks), rel=0.02)
+        assert expected_rank(k, d) == pytest.approx(np.mean(ranks), rel=0.02)
     for n, d in ((60, 20), (8, 128)):  # more tokens than coordinates; few tokens, where the unit diagonal shows
         ranks = [rank_of(rng.standard_normal((n, d))) for _ in range(100)]
-        assert effective_rank(np.eye(n), d) == pytest.approx(np.mean(ranks), rel=0.01 if n < d else 0.03)
+        assert expected_rank(np.eye(n), d) == pytest.approx(np.mean(ranks), rel=0.01 if n < d else 0.03)
 
 
 def test_kept_tokens():

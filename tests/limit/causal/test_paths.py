@@ -6,7 +6,7 @@ from scipy.linalg import expm
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.causal.few_tokens import few_token_influence
-from pathlines.limit.causal.layered import correlations, layers, mean_field, von_mises
+from pathlines.limit.causal.layered import correlations, layer_grid, mean_field, von_mises
 from pathlines.limit.causal.paths import (
     alibi_matrix,
     causal_fluctuation,
@@ -110,7 +110,7 @@ def modes_of(row, grid, count):
 
 @pytest.mark.parametrize("slope", [0.0, 2.0])
 def test_the_mask_does_not_show_in_the_mean_field(slope):
-    grid = layers(1.0, slope, cells=6)
+    grid = layer_grid(1.0, slope, cells=6)
     f = mean_field(grid, von_mises(1.0, grid.modes), 1.0, steps=60)
     for row in f:
         np.testing.assert_allclose(modes_of(row, grid, 3), [0.70427945, 0.52807433, 0.38733812], atol=3e-8)
@@ -119,7 +119,7 @@ def test_the_mask_does_not_show_in_the_mean_field(slope):
 def test_layered_start():
     found = []
     for cells in (40, 80):
-        grid = layers(1.0, 2.0, cells=cells, modes=24)
+        grid = layer_grid(1.0, 2.0, cells=cells, modes=24)
         start = np.where(grid.sigma[:, None] < 0.5, von_mises(1.0, grid.modes), (grid.modes == 0).astype(float))
         f = mean_field(grid, start, 1.0, steps=20)[:, 25].real
         found.append((np.interp(0.75, grid.sigma, f), 1.5 * f[-1] - 0.5 * f[-2]))
@@ -129,7 +129,7 @@ def test_layered_start():
 def test_correlations_of_uniform_tokens_are_the_closed_form():
     errors = []
     for cells in (20, 40):
-        grid = layers(1.0, 2.0, cells=cells, modes=6)
+        grid = layer_grid(1.0, 2.0, cells=cells, modes=6)
         found = correlations(grid, (grid.modes == 0) * 1.0, (grid.modes == 1) * 1.0, 0.25, 1.0, steps=20)
         beyond = grid.sigma > 0.25
         exact = response(1.0, grid.sigma[beyond], 0.25, rate=A1, slope=2.0)

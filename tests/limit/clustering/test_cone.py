@@ -94,18 +94,18 @@ def test_one_token():
 
 def test_cone_residual_vs_geometry():
     quadrant = np.eye(2)
-    assert cone.cone_residual([[0.6, 0.8], [1.0, 0.0]], quadrant) == pytest.approx(0, abs=1e-15)
-    assert cone.cone_residual([[-0.6, 0.8]], quadrant) == pytest.approx(0.6)
-    assert cone.cone_residual([[0.6, 0.8], [-0.6, -0.8]], quadrant) == pytest.approx(1.0)
+    assert cone.cone_excess([[0.6, 0.8], [1.0, 0.0]], quadrant) == pytest.approx(0, abs=1e-15)
+    assert cone.cone_excess([[-0.6, 0.8]], quadrant) == pytest.approx(0.6)
+    assert cone.cone_excess([[0.6, 0.8], [-0.6, -0.8]], quadrant) == pytest.approx(1.0)
 
 
 def test_cone_shrinks_along_the_flow():
     x = uniform(np.random.default_rng(3), 10, 4) + 1.5 * np.eye(4)[0]
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     states = integrate_field(lambda t, y: sa_field(y, 4.0), x, [0.5, 2.0])
-    assert cone.cone_residual(states[0], x) < 1e-11
-    assert cone.cone_residual(states[1], states[0]) < 1e-11
-    assert cone.cone_residual(x, states[1]) > 0.01
+    assert cone.cone_excess(states[0], x) < 1e-11
+    assert cone.cone_excess(states[1], states[0]) < 1e-11
+    assert cone.cone_excess(x, states[1]) > 0.01
     margins = [cone.hemisphere(s)[0] for s in (x, *states)]
     assert margins[0] < margins[1] < margins[2]
 
@@ -117,7 +117,7 @@ def test_cone_shrinks_along_the_flow():
         (lambda: cone.wendel_probability(3, 0), "`d` must"),
         (lambda: cone.hemisphere([1.0, 2.0]), "`tokens` must have shape"),
         (lambda: cone.hemisphere([[np.nan, 2.0]]), "`tokens` must be finite"),
-        (lambda: cone.cone_residual(np.eye(3), np.eye(2)), "`initial` must have 3 columns"),
+        (lambda: cone.cone_excess(np.eye(3), np.eye(2)), "`initial` must have 3 columns"),
     ],
 )
 def test_bad_input(call, message):

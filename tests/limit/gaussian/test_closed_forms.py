@@ -14,12 +14,12 @@ from pathlines.limit.gaussian.context import (
     field_covariance,
     rate_exponent,
     scalar_critical_time,
-    theta,
+    score_strength,
 )
 from pathlines.limit.gaussian.dirac import linear_token, unnormalised_blow_up
+from pathlines.limit.gaussian.l2 import l2_trace_bound as l2_bound
 from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2, singular_key_blow_up, singular_key_covariance
-from pathlines.limit.gaussian.l2 import trace_bound as l2_bound
-from pathlines.limit.gaussian.matrices import covariance, factor, square
+from pathlines.limit.gaussian.matrices import checked_covariance, factor, square
 from pathlines.limit.gaussian.moments import (
     affine_field,
     head,
@@ -32,11 +32,11 @@ from pathlines.limit.gaussian.opposed import KINDS, opposed_covariance
 from pathlines.limit.gaussian.orthogonal import no_blow_up_ginibre, no_blow_up_query_key, rank_counts
 from pathlines.limit.gaussian.sinkhorn import (
     canonical_correlations,
-    energy,
     field_power,
     matrix_sinkhorn,
     scalar_sinkhorn,
-    trace_bound,
+    sinkhorn_energy,
+    sinkhorn_trace_bound,
 )
 from pathlines.limit.gaussian.softmax import (
     blow_up_bound,
@@ -242,7 +242,7 @@ def test_bounds_hold():
     l2 = moments("l2", [head(V, query=Q, key=K)], [0, 0], COV, times).covariance
     assert np.all(np.trace(l2, axis1=1, axis2=2) <= l2_bound(times, V, Q, K, COV))
     plan = moments("sinkhorn", [head(V, A)], [0, 0], COV, times, eps=0.5, prefactor=2.0).covariance
-    assert np.all(np.trace(plan, axis1=1, axis2=2) <= trace_bound(times, V, COV, 2.0))
+    assert np.all(np.trace(plan, axis1=1, axis2=2) <= sinkhorn_trace_bound(times, V, COV, 2.0))
     v, a = np.diag([1.0, 0.5]), np.array([[0.6, 0.1], [-0.1, 0.3]])
     assert scaled_blow_up([head(v, a)], COV)[0] <= blow_up_bound(v, a, COV) < np.inf
     assert blow_up_bound(V, A, COV) == np.inf
@@ -272,17 +272,17 @@ def test_isotropic_directions():
 
 def test_sinkhorn_plan_vs_references_and_energy_identity():
     np.testing.assert_allclose(canonical_correlations(GRADIENT, 0.7, COV), [0.530592213987, 0.302468889469], atol=1e-12)
-    assert energy(GRADIENT, 0.7, [0, 0], COV) == pytest.approx(0.279255494854, abs=1e-12)
+    assert sinkhorn_energy(GRADIENT, 0.7, [0, 0], COV) == pytest.approx(0.279255494854, abs=1e-12)
     h = 1e-4
     path = moments("sinkhorn", [head(GRADIENT, GRADIENT)], MEAN, COV, [h, 2 * h, 3 * h], eps=0.7, prefactor=1 / 0.7)
-    F = [energy(GRADIENT, 0.7, m, c) for m, c in zip(path.mean, path.covariance, strict=True)]
+    F = [sinkhorn_energy(GRADIENT, 0.7, m, c) for m, c in zip(path.mean, path.covariance, strict=True)]
     power = field_power(GRADIENT, GRADIENT, 0.7, path.mean[1], path.covariance[1], 1 / 0.7)
     assert (F[2] - F[0]) / (2 * h) == pytest.approx(2 * power, rel=1e-6)
 
 
 def test_context_laws_vs_references_and_sampling():
     assert error_prefactor(0.8 * A, V, COV) == pytest.approx(0.6873085845, rel=1e-9)
-    assert theta(0.8 * A, COV) ** 2 == pytest.approx(0.2041153309, rel=1e-9)
+    assert score_strength(0.8 * A, COV) ** 2 == pytest.approx(0.2041153309, rel=1e-9)
     assert error_prefactor(4 * A, V, COV) == np.inf
     assert entropy_deficit(A, MEAN, COV) == pytest.approx(0.209455, abs=1e-6)
     np.testing.assert_allclose(rate_exponent([0.3, 2**-0.5, 1.0, 2.0]), [1, 1, 0.6180339887, 0.2071067812], atol=1e-9)
@@ -336,9 +336,9 @@ def test_matrices_are_checked():
     with pytest.raises(ArgumentError, match="must be 3 × 3, but is 2 × 2"):
         square("V", np.eye(2), 3)
     with pytest.raises(ArgumentError, match="has the eigenvalue -1"):
-        covariance("Σ", np.diag([1.0, -1.0]))
+        checked_covariance("Σ", np.diag([1.0, -1.0]))
     with pytest.raises(ArgumentError, match="symmetric"):
-        covariance("Σ", [[1.0, 0.5], [0.0, 1.0]])
+        checked_covariance("Σ", [[1.0, 0.5], [0.0, 1.0]])
     with pytest.raises(ArgumentError, match="positive eigenvalue"):
         factor("Σ", np.zeros((2, 2)))
     assert factor("Σ", np.outer([1.0, 2], [1.0, 2])).shape == (2, 1)

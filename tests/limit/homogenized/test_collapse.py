@@ -16,7 +16,7 @@ from pathlines.limit.homogenized.collapse import (
     sensitivities,
 )
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
-from pathlines.limit.homogenized.participation import participation
+from pathlines.limit.homogenized.participation import mean_participation
 
 SCALES = [0, 1, 2, 3, 4, 6, 8, math.inf]
 TABLE = {
@@ -53,7 +53,7 @@ def test_large_logits_vs_direct_quadrature(times, n, row):
     total = 0.0
     for node, weight in zip(0.5 * (low + high) + 0.5 * (high - low) * x, 0.5 * (high - low) * w, strict=True):
         gamma = math.exp(node) - 1 / n
-        f, g = participation(n, 8.0, gamma)
+        f, g = mean_participation(n, 8.0, gamma)
         total += weight * (gamma + 1 / n) / ((1 - gamma) * (gamma * (1 - f) + g))
     assert times[row, 6] == pytest.approx(total, rel=1e-8)
 

@@ -16,7 +16,7 @@ def observed(x):
     return np.stack(two.observed(x), axis=-1)
 
 
-def law_sde(p=0.5, kind=pl.FiniteLawSDE, **changes):
+def law_sde(p=0.5, kind=pl.limit.homogenized.FiniteLawSDE, **changes):
     setting = {"beta": two.BETA, "step": 0.1, "probabilities": np.array([p, 1 - p])} | changes
     m = len(setting["probabilities"])
     return kind(values=two.VALUES[:m], scores=two.SCORES[:m], **setting)
@@ -24,13 +24,13 @@ def law_sde(p=0.5, kind=pl.FiniteLawSDE, **changes):
 
 @pytest.mark.parametrize(("p", "layers"), list(two.SDE))
 def test_reference_values(p, layers):
-    found = pl.sde_expectation(law_sde(p, step=two.UNTIL / layers), two.start(), two.UNTIL, observed)
+    found = pl.limit.homogenized.sde_expectation(law_sde(p, step=two.UNTIL / layers), two.start(), two.UNTIL, observed)
     assert found.value == pytest.approx(two.SDE[p, layers], abs=3e-9)
     assert found.error.max() < 2e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scaled(pl.FiniteLawSDE):
+class Scaled(pl.limit.homogenized.FiniteLawSDE):
     """D and Σ with factors."""
 
     drift_factor: float = 1.0
@@ -49,7 +49,7 @@ class Scaled(pl.FiniteLawSDE):
 def test_sensitivities(step, name):
     """Central differences of the logarithm, half a unit of the printed digit; a wrong noise shows in the product."""
     ends = [
-        pl.sde_expectation(
+        pl.limit.homogenized.sde_expectation(
             law_sde(kind=Scaled, step=step, **{f"{name}_factor": np.exp(e)}), two.start(), 1.2, observed, (2, 4, 6)
         ).value
         for e in (-0.02, 0.02)
@@ -62,7 +62,7 @@ def turning(vectors, chances, mean):
     eye = np.eye(3)
     values = np.array([np.cross(mean + v, eye, axisa=-1, axisb=-1).T for v in vectors])
     zero = np.zeros_like(values)
-    return pl.FiniteLawSDE(
+    return pl.limit.homogenized.FiniteLawSDE(
         values=values, scores=zero, probabilities=np.array(chances), beta=0.0, step=0.3, corrector="none"
     )
 
@@ -71,7 +71,7 @@ def test_rotation_about_one_axis():
     """The angle is a Brownian motion with drift: E e^{iθ} = e^{iωT - σ²T/2}, σ² = η p(1-p)(v_1-v_2)²."""
     axis = np.array([0.0, 0.0, 1.0])
     sde = turning([0.8 * axis, -0.2 * axis], [0.2, 0.8], 0.5 * axis)
-    found = pl.sde_expectation(sde, np.array([[1.0, 0.0, 0.0]]), 1.5, lambda x: x[:, 0, :2])
+    found = pl.limit.homogenized.sde_expectation(sde, np.array([[1.0, 0.0, 0.0]]), 1.5, lambda x: x[:, 0, :2])
     angle, variance = 0.5 * 1.5, 0.3 * 0.2 * 0.8 * 1.0 * 1.5
     exact = np.exp(-variance / 2) * np.array([np.cos(angle), np.sin(angle)])
     assert np.all(np.abs(found.value - exact) < np.maximum(found.error, 1e-9))
@@ -102,20 +102,20 @@ def test_order_two_in_the_steps():
 
 def test_without_noise_it_is_the_flow():
     sde = law_sde(probabilities=np.ones(1))
-    found = pl.sde_expectation(sde, two.start(), two.UNTIL, lambda x: x)
+    found = pl.limit.homogenized.sde_expectation(sde, two.start(), two.UNTIL, lambda x: x)
     assert found.value == pytest.approx(sde.flow(two.start(), two.UNTIL, 400), abs=2e-7)
 
 
 def test_three_atoms_agree_with_a_split_one():
     """An atom cut in two is the same law: two noises instead of one, another tree, the same expectation."""
-    twice = pl.FiniteLawSDE(
+    twice = pl.limit.homogenized.FiniteLawSDE(
         values=two.VALUES[[0, 1, 1]], scores=two.SCORES[[0, 1, 1]], probabilities=np.array([0.5, 0.2, 0.3]),
         beta=two.BETA, step=0.1,
     )  # fmt: skip
-    found = pl.sde_expectation(twice, two.start(), two.UNTIL, observed)
+    found = pl.limit.homogenized.sde_expectation(twice, two.start(), two.UNTIL, observed)
     assert found.value == pytest.approx(two.SDE[0.5, 12], abs=3e-6)
 
 
 def test_refused():
     with pytest.raises(ArgumentError, match="`steps` must be three ascending"):
-        pl.sde_expectation(law_sde(), two.start(), 1.0, observed, (6, 4, 9))
+        pl.limit.homogenized.sde_expectation(law_sde(), two.start(), 1.0, observed, (6, 4, 9))

@@ -12,7 +12,9 @@ from references import finite_heads as two
 def law_sde(p=(0.5, 0.5), **changes):
     m = len(p)
     setting = {"beta": two.BETA, "step": 0.1, **changes}
-    return pl.FiniteLawSDE(values=two.VALUES[:m], scores=two.SCORES[:m], probabilities=np.array(p), **setting)
+    return pl.limit.homogenized.FiniteLawSDE(
+        values=two.VALUES[:m], scores=two.SCORES[:m], probabilities=np.array(p), **setting
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,9 +37,9 @@ def test_drift_and_noise_at_the_start(p, drift, squares):
 @pytest.mark.parametrize("update", ["ambient", "tangent"])
 def test_drift_is_that_of_the_engine(corrector, update):
     """The engine differentiates automatically and averages over atoms in another way."""
-    law = pl.MixtureHeads(two.VALUES, two.SCORES, [0.3, 0.3, 0.4])
+    law = pl.weights.MixtureHeads(two.VALUES, two.SCORES, [0.3, 0.3, 0.4])
     setting = {"step": 0.2, "heads": 2, "corrector": corrector, "update": update}
-    ode = pl.HomogenizedODE(law, two.BETA, **setting)
+    ode = pl.model.homogenized.HomogenizedODE(law, two.BETA, **setting)
     x = two.start(5)
     assert law_sde((0.3, 0.3, 0.4), **setting).drift(x) == pytest.approx(np.asarray(ode.drift(x, 0.0)), abs=1e-14)
 

@@ -10,7 +10,7 @@ from pathlines.limit.homogenized.attended import (
     sampled_attention,
     simplex_attention,
     small_b_attention,
-    uniform_attention,
+    uniform_attended,
 )
 from pathlines.limit.homogenized.gram import (
     gram_flow,
@@ -20,7 +20,7 @@ from pathlines.limit.homogenized.gram import (
     quadratic_variation,
 )
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
-from pathlines.limit.homogenized.participation import participation
+from pathlines.limit.homogenized.participation import mean_participation
 from pathlines.limit.homogenized.simplex import simplex_table
 
 
@@ -109,7 +109,7 @@ def test_uniform_attention_conserves_ratios_of_gaps():
     """Without logits every 1-K_ij shrinks at the rate m: what is left of the Möbius invariance at d = ∞."""
     k = tokens(5, 4, 8)
     k = k @ k.T
-    end = gram_flow(k, uniform_attention, [2.0])[0]
+    end = gram_flow(k, uniform_attended, [2.0])[0]
     upper = np.triu_indices(5, 1)
     ratio = (1 - end[upper]) / (1 - k[upper])
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-8)
@@ -144,7 +144,7 @@ def test_small_b_attention_vs_samples():
         errors.append(np.max(sampled.error))
     assert gaps[1] / gaps[0] == pytest.approx(16, rel=0.15)  # what is left is O(b⁴)
     assert errors[0] < 0.02 * gaps[0]
-    np.testing.assert_allclose(small_b_attention(k, 0.0), uniform_attention(k), rtol=1e-14)
+    np.testing.assert_allclose(small_b_attention(k, 0.0), uniform_attended(k), rtol=1e-14)
 
 
 def test_small_b_attention_vs_moments_of_the_tokens():
@@ -161,7 +161,7 @@ def test_small_b_attention_vs_moments_of_the_tokens():
 )
 def test_sampled_attention_on_the_simplex(n, b, p, precision):
     gamma = 0.4
-    f, g = participation(n, b, gamma, p)
+    f, g = mean_participation(n, b, gamma, p)
     exact = gamma + (1 - gamma) * (g + (f - g) * np.eye(n))
     sampled = sampled_attention(simplex(n, gamma), b, p=p, samples=2**17 if n == 3 else 2**13, seed=4)
     assert np.max(sampled.error) < precision
@@ -197,7 +197,7 @@ IMPOSSIBLE = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])  # 
 
 def test_impossible_overlaps_are_told_their_eigenvalue():
     with pytest.raises(ArgumentError, match=r"eigenvalue -0\.8"):
-        gram_flow(IMPOSSIBLE, uniform_attention, [1.0])
+        gram_flow(IMPOSSIBLE, uniform_attended, [1.0])
 
 
 @pytest.mark.parametrize(
@@ -209,15 +209,15 @@ def test_impossible_overlaps_are_told_their_eigenvalue():
         (lambda: overlap_drift(np.eye(2), np.eye(2), d=0), "d"),
         (lambda: gram_layer(np.eye(2), np.eye(2), -1.0), "v"),
         (lambda: gram_layer(np.eye(2), np.eye(2), 1.0, powers=[1.0]), "powers"),
-        (lambda: gram_flow(np.eye(2), uniform_attention, [2.0, 1.0]), "times"),
-        (lambda: gram_layers(np.eye(2), uniform_attention, 0, 0.1), "layers"),
+        (lambda: gram_flow(np.eye(2), uniform_attended, [2.0, 1.0]), "times"),
+        (lambda: gram_layers(np.eye(2), uniform_attended, 0, 0.1), "layers"),
         (lambda: sampled_attention(np.eye(2), -1.0), "b"),
         (lambda: sampled_attention(np.eye(2), 1.0, p=0), "p"),
         (lambda: sampled_attention(np.eye(2), 1.0, samples=1), "samples"),
         (lambda: attended_gram(np.eye(2), np.ones((2, 3))), "weights"),
         (lambda: small_b_attention(np.eye(2), -1.0), "b"),
-        (lambda: gram_flow(IMPOSSIBLE, uniform_attention, [1.0]), "gram"),
-        (lambda: gram_layers(IMPOSSIBLE, uniform_attention, 1, 0.1), "gram"),
+        (lambda: gram_flow(IMPOSSIBLE, uniform_attended, [1.0]), "gram"),
+        (lambda: gram_layers(IMPOSSIBLE, uniform_attended, 1, 0.1), "gram"),
     ],
 )
 def test_bad_arguments(call, name):

@@ -6,7 +6,7 @@ import pytest
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.limit.homogenized import logistic as lg
-from pathlines.limit.homogenized.attended import uniform_attention
+from pathlines.limit.homogenized.attended import uniform_attended
 from pathlines.limit.homogenized.gram import gram_flow
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
 
@@ -32,7 +32,7 @@ def test_logistic_mass_solves_its_equation():
 def test_mass_is_logistic_for_any_tokens_without_logits():
     gram = random_gram(6, 4, seed=0)
     times = np.array([0.0, 1.0, 3.0])
-    flow = gram_flow(gram, uniform_attention, times)
+    flow = gram_flow(gram, uniform_attended, times)
     np.testing.assert_allclose([lg.mass(k) for k in flow], lg.logistic_mass(times, lg.mass(gram)), rtol=1e-9)
 
 

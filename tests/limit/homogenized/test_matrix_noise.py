@@ -10,7 +10,7 @@ from pathlines.limit.homogenized.cubature import sde_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
 from pathlines.limit.homogenized.matrix_noise import MatrixNoise
 from pathlines.limit.homogenized.scheme_tree import scheme_expectation
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 from pathlines.weights.heads import Heads

@@ -13,7 +13,7 @@ from pathlines.limit.homogenized.overlap_law import (
     perceptron_branch,
     power_participation,
 )
-from pathlines.limit.homogenized.participation import participation
+from pathlines.limit.homogenized.participation import mean_participation
 from pathlines.limit.homogenized.perceptron_collapse import perceptron_step
 from pathlines.limit.homogenized.simplex import simplex_table
 
@@ -67,7 +67,7 @@ def test_uniform_start():
 
 
 def test_participations():
-    assert power_participation(8, 2.0, 2) == pytest.approx(participation(8, 2.0, 0.0).f, abs=1e-8)
+    assert power_participation(8, 2.0, 2) == pytest.approx(mean_participation(8, 2.0, 0.0).f, abs=1e-8)
     weights = np.exp(2 * np.random.default_rng(0).standard_normal((100_000, 8)))
     cubes = np.sum((weights / weights.sum(axis=1, keepdims=True)) ** 3, axis=1)
     assert power_participation(8, 2.0, 3) == pytest.approx(cubes.mean(), abs=5 * cubes.std() / 316)

@@ -6,7 +6,7 @@ import pytest
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.homogenized.coincidence import Sums, pair_coincidence, row_coincidence
-from pathlines.limit.homogenized.participation import pair_average, participation, participations
+from pathlines.limit.homogenized.participation import mean_participation, pair_average, participations
 from pathlines.limit.homogenized.wishart import chi_square_rule, gauss_rule, node_counts, pair_rule, size_rule
 
 # reference values of the specification of the homogenized family (section 13), p = ∞: n, b, γ, f, g
@@ -25,7 +25,7 @@ WIDE = [
 
 @pytest.mark.parametrize(("n", "b", "gamma", "f", "g"), WIDE)
 def test_wide_heads_vs_specification(n, b, gamma, f, g):
-    np.testing.assert_allclose(participation(n, b, gamma), (f, g), rtol=0, atol=3e-12)
+    np.testing.assert_allclose(mean_participation(n, b, gamma), (f, g), rtol=0, atol=3e-12)
 
 
 def two_key_f(scale):
@@ -47,7 +47,7 @@ def two_key_g(first, second, c, h=0.02):
 @pytest.mark.parametrize(("b", "gamma"), [(0.1, 0.9), (1, 0.0), (3, 0.5), (3, -0.7), (8, 0.95), (8, -0.99)])
 def test_two_keys_vs_logistic_normal_integral(b, gamma):
     scale = b * math.sqrt(1 - gamma)
-    f, g = participation(2, b, gamma)
+    f, g = mean_participation(2, b, gamma)
     assert f == pytest.approx(two_key_f(scale), rel=2e-12)
     # the factor in tanh(D/2) varies over 1/scale: the check itself needs a step below 0.3/scale
     assert g == pytest.approx(two_key_g(scale, scale, gamma), rel=2e-12, abs=1e-12)
@@ -61,7 +61,7 @@ def test_two_keys_with_unequal_scales():
 
 @pytest.mark.parametrize(("n", "value"), [(16, 0.23680399), (128, 0.0983972), (1024, 0.0439010)])
 def test_argmax_coincidence_vs_specification(n, value):
-    f, g = participation(n, math.inf, 0.5)
+    f, g = mean_participation(n, math.inf, 0.5)
     assert f == 1.0
     assert g == pytest.approx(value, abs=5e-8 if n > 16 else 5e-9)
 
@@ -69,12 +69,12 @@ def test_argmax_coincidence_vs_specification(n, value):
 @pytest.mark.parametrize("gamma", [-0.9999, -0.9, -0.3, 0.0, 0.2, 0.9, 0.999999])
 def test_argmax_of_two_keys_is_the_arcsine_law(gamma):
     expected = 0.5 + math.asin(gamma) / math.pi
-    assert participation(2, math.inf, gamma).g == pytest.approx(expected, rel=1e-12)
+    assert mean_participation(2, math.inf, gamma).g == pytest.approx(expected, rel=1e-12)
 
 
 def test_large_logit_scales_tend_to_the_argmax():
-    hard = participation(64, math.inf, 0.4).g
-    gaps = [abs(participation(64, b, 0.4).g - hard) for b in (500.0, 1000.0, 2000.0)]
+    hard = mean_participation(64, math.inf, 0.4).g
+    gaps = [abs(mean_participation(64, b, 0.4).g - hard) for b in (500.0, 1000.0, 2000.0)]
     np.testing.assert_allclose(np.array(gaps[:-1]) / gaps[1:], 4.0, rtol=0.02)  # smooth in the temperature 1/b
 
 
@@ -99,28 +99,28 @@ def test_halving_every_step_changes_nothing(n, b, gamma):
 def test_many_key_numbers_at_once():
     keys = np.array([2.0, 16.0, 1024.0, 10_000.0])
     together = np.array(participations(keys, 3.0, 0.4, math.inf))
-    alone = np.array([participation(int(n), 3.0, 0.4) for n in keys]).T
+    alone = np.array([mean_participation(int(n), 3.0, 0.4) for n in keys]).T
     np.testing.assert_allclose(together, alone, rtol=2e-12)
 
 
 @pytest.mark.parametrize("n", [2, 7, 300, 10_000])
 @pytest.mark.parametrize("b", [0.0, 0.4, 3.0, 8.0, 30.0])
 def test_orthogonal_tokens_of_wide_heads_meet_by_chance(n, b):
-    assert participation(n, b, 0.0).g == pytest.approx(1 / n, rel=2e-12)
+    assert mean_participation(n, b, 0.0).g == pytest.approx(1 / n, rel=2e-12)
 
 
 def test_uniform_attention():
-    assert participation(9, 0.0, 0.3) == (1 / 9, 1 / 9)
-    assert participation(9, 5.0, 1.0) == (1 / 9, 1 / 9)
-    assert participation(9, 0.0, 0.3, p=4) == (1 / 9, 1 / 9)
-    assert participation(9, math.inf, 1.0) == (1.0, 1.0)
+    assert mean_participation(9, 0.0, 0.3) == (1 / 9, 1 / 9)
+    assert mean_participation(9, 5.0, 1.0) == (1 / 9, 1 / 9)
+    assert mean_participation(9, 0.0, 0.3, p=4) == (1 / 9, 1 / 9)
+    assert mean_participation(9, math.inf, 1.0) == (1.0, 1.0)
 
 
 def test_small_logit_scales():
     n, gamma = 12, 0.35
     rest = []
     for b in (0.1, 0.05):
-        f, g = participation(n, b, gamma)
+        f, g = mean_participation(n, b, gamma)
         shift = b * b * (1 - gamma) * (n - 1) / n**2
         rest.append(np.array([f - 1 / n - shift, g - 1 / n - gamma * shift]))
     np.testing.assert_allclose(rest[0] / rest[1], 16.0, rtol=0.05)  # what is left is O(b⁴)
@@ -130,7 +130,7 @@ def test_small_logit_scales():
 def test_many_keys(gamma):
     b, n = 0.9, 10_000
     square = b * b * (1 - gamma)
-    f, g = participation(n, b, gamma)
+    f, g = mean_participation(n, b, gamma)
     # law of large numbers for the partition function: relative corrections O(e^{4B²}/n)
     assert f == pytest.approx(math.exp(square) / n, rel=10 * math.exp(4 * square) / n)
     assert g == pytest.approx(math.exp(square * gamma) / n, rel=10 * math.exp(4 * square) / n)
@@ -156,15 +156,15 @@ def drawn_softmax_moments(n, b, gamma, p, draws, seed):
 )
 def test_drawn_matrices(n, b, gamma, p):
     mean, error = drawn_softmax_moments(n, b, gamma, p, 60_000, seed=5)
-    assert np.all(np.abs(np.array(participation(n, b, gamma, p)) - mean) < 5 * error)
+    assert np.all(np.abs(np.array(mean_participation(n, b, gamma, p)) - mean) < 5 * error)
 
 
 def test_narrow_heads_vs_specification():
-    f, g = participation(2, 1, 0.0, 16)
+    f, g = mean_participation(2, 1, 0.0, 16)
     assert f == pytest.approx(0.633257027497, abs=2e-12)
     assert g == pytest.approx(0.5, abs=1e-11)
-    assert participation(8, 2, 0.3, 16) == pytest.approx((0.361786303, 0.18072826), abs=5e-9)
-    f, g = participation(16, 2, 0.5, 64)
+    assert mean_participation(8, 2, 0.3, 16) == pytest.approx((0.361786303, 0.18072826), abs=5e-9)
+    f, g = mean_participation(16, 2, 0.5, 64)
     assert f == pytest.approx(0.20326411674, abs=1e-11)
     assert g == pytest.approx(0.11730108728, abs=3e-11)
 
@@ -183,7 +183,7 @@ def test_narrow_heads_vs_tensor_rule():
                 inner = gamma * x + math.sqrt((1 - gamma**2) * x) * t
                 sizes = math.sqrt(x / p), math.sqrt(other / p)
                 total += a * c * e * two_key_g(scale * sizes[0], scale * sizes[1], inner / math.sqrt(x * other), h=0.25)
-    assert participation(2, b, gamma, p).g == pytest.approx(total, abs=2e-10)
+    assert mean_participation(2, b, gamma, p).g == pytest.approx(total, abs=2e-10)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_more_nodes_change_little(b, gamma, p, tolerance):
 
 
 def test_wide_limit_is_reached_like_one_over_p():
-    wide = np.array(participation(8, 2, 0.3))
-    slopes = [p * (np.array(participation(8, 2, 0.3, p)) - wide) for p in (10**4, 10**6)]
+    wide = np.array(mean_participation(8, 2, 0.3))
+    slopes = [p * (np.array(mean_participation(8, 2, 0.3, p)) - wide) for p in (10**4, 10**6)]
     np.testing.assert_allclose(slopes[0], slopes[1], rtol=2e-3)
 
 
@@ -248,4 +248,4 @@ def test_gauss_rule_of_an_even_law_is_gauss_legendre():
 )
 def test_bad_arguments(arguments, name):
     with pytest.raises(ArgumentError, match=f"`{name}`"):
-        participation(*arguments)
+        mean_participation(*arguments)

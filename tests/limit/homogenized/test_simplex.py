@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.homogenized import overlap_curve as oc
 from pathlines.limit.homogenized.overlap_curve import deficit_curve, layer_map_curve, overlap_curve, simplex_layer
-from pathlines.limit.homogenized.participation import participation
+from pathlines.limit.homogenized.participation import mean_participation
 from pathlines.limit.homogenized.simplex import simplex_table
 
 TIMES = np.array([1.0, 2.0, 4.0, 6.0, 8.0])
@@ -38,7 +38,7 @@ def test_table_vs_direct_evaluation(n, b):
     table = simplex_table(n, b)
     assert table.resolution < 1e-10
     for gamma in (-0.93 / (n - 1), 0.0, 0.0123, 0.31, 0.77, 1 - 1e-3, 1 - 1e-6, 1.0):
-        f, g = participation(n, b, gamma)
+        f, g = mean_participation(n, b, gamma)
         assert table.f(gamma) == pytest.approx(f, rel=3e-11)
         assert table.g(gamma) == pytest.approx(g, rel=3e-11)
 
@@ -46,7 +46,7 @@ def test_table_vs_direct_evaluation(n, b):
 def test_table_of_narrow_heads():
     table = simplex_table(64, 1.0, 64)
     for gamma in (-0.005, 0.2, 0.9):
-        np.testing.assert_allclose((table.f(gamma), table.g(gamma)), participation(64, 1.0, gamma, 64), rtol=1e-7)
+        np.testing.assert_allclose((table.f(gamma), table.g(gamma)), mean_participation(64, 1.0, gamma, 64), rtol=1e-7)
 
 
 def test_table_interpolates_arrays_and_its_own_nodes():

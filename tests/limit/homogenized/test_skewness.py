@@ -16,7 +16,7 @@ def test_token_on_the_circle(p):
     eta, size, until = 0.01, 0.4, 1.5
     z = np.array([np.sqrt((1 - p) / p), -np.sqrt(p / (1 - p))])
     values = size / np.sqrt(eta) * z[:, None, None] * TURN
-    sde = pl.FiniteLawSDE(
+    sde = pl.limit.homogenized.FiniteLawSDE(
         values=values, scores=0 * values, probabilities=np.array([p, 1 - p]), beta=0.0, step=eta, update="tangent"
     )
     angle = 0.7
@@ -33,7 +33,7 @@ def test_token_on_the_circle(p):
 
 
 def test_symmetric_laws_have_none():
-    sde = pl.FiniteLawSDE(
+    sde = pl.limit.homogenized.FiniteLawSDE(
         values=two.VALUES[:2], scores=two.SCORES[:2], probabilities=np.full(2, 0.5), beta=two.BETA, step=0.1
     )
     found = skewness_coefficient(sde, two.start(), 0.5, lambda x: np.stack(two.observed(x), axis=-1))

@@ -10,8 +10,9 @@ from pathlines.architecture import Architecture, Deviations
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import chain
 from pathlines.limit.architecture.start import start_gram
-from pathlines.model import RandomEncoder, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.architecture.random_architecture import RandomArchitecture, Stream
+from pathlines.model.architecture.random_encoder import RandomEncoder
 from pathlines.model.architecture.rotary import distance_bias, rotated
 from pathlines.model.architecture.token_embedding import TokenEmbedding
 from pathlines.numerics.draws import Draws

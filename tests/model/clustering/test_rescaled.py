@@ -11,8 +11,10 @@ from pathlines.domain import Euclidean
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.model import Perceptron, RescaledAttention, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.clustering.hardmax_phase import Spectrum, frozen_flow
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.model.parts.perceptron import Perceptron
 from pathlines.observable.attention import booleanness
 from pathlines.weights import FixedWeights
 

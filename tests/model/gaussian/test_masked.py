@@ -8,7 +8,9 @@ from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow, layers
 from pathlines.limit.gaussian.masked import masked_linear_moments
 from pathlines.limit.gaussian.moments import head
-from pathlines.model import MODELS, LinearGaussian, MaskedLinearGaussian, SelfAttention
+from pathlines.model import MODELS, SelfAttention
+from pathlines.model.gaussian.closure import LinearGaussian
+from pathlines.model.gaussian.masked import MaskedLinearGaussian
 from pathlines.weights import FixedWeights
 
 RNG = np.random.default_rng(8)

@@ -10,8 +10,8 @@ import pytest
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.drift import HomogenizedODE, homogenized_drift
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights import GaussianHeads, MixtureHeads, fixed_heads
 from pathlines.weights.frozen import frozen
 from pathlines.weights.heads import Heads

@@ -11,9 +11,9 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.homogenized.slow_overlap import expected_overlap_power
 from pathlines.limit.homogenized.two_tokens import fixed_antipode_probability, fixed_diffusion
 from pathlines.limit.homogenized.two_tokens_random import random_covariance, random_diffusion
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.low_temperature_pair import LogisticPair, LowTemperaturePair
 from pathlines.model.homogenized.overlap_pair import FixedScorePair, RandomScorePair
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights import random_values
 
 KEY = jax.random.key(4)

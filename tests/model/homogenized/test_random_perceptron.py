@@ -9,10 +9,11 @@ import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 from pathlines.limit.homogenized.perceptron_collapse import typical_separation_rate
 from pathlines.limit.homogenized.perceptron_kernel import perceptron_kernel
-from pathlines.model import RandomTransformer, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.architecture.random_encoder import RandomEncoder
 from pathlines.model.homogenized.random_block import RandomBlock
 from pathlines.model.homogenized.random_perceptron import KERNELS, PerceptronNoise, RandomPerceptron
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.numerics.draws import Draws
 
 KEY = jax.random.key(3)

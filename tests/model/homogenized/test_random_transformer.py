@@ -13,7 +13,7 @@ from pathlines.domain import Sphere
 from pathlines.domain.span import reduced
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import chain
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.samplers import SAMPLERS, choose_sampler
 from pathlines.model.homogenized.samplers.layer import GaussianLayer
 from pathlines.model.homogenized.samplers.linear import LinearSampler

@@ -122,7 +122,7 @@ def test_without_noise_a_step_is_the_flow_of_the_drift():
     model = HomogenizedSDE(law, 1.0, step=0.1, time_step=0.2)
     heads = Heads(law.scores, None, law.values)
     step = eqx.filter_jit(lambda: model.stepped(x, heads, jnp.ones(1)))()
-    ode = pl.HomogenizedODE(law, 1.0, step=0.1)
+    ode = pl.model.homogenized.HomogenizedODE(law, 1.0, step=0.1)
     flowed = pl.flow(ode, x, times=[0.2], method="dop853", rtol=1e-12)["tokens"].values[-1]
     np.testing.assert_allclose(step, flowed, atol=2e-5)
 

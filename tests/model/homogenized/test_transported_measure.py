@@ -10,9 +10,8 @@ from scipy.special import i0
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.circle_measure import CircleMeasure, edge_values, folds, pushed
-from pathlines.model.homogenized.random_transformer import moved
+from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.model.homogenized.transported_measure import (
     TransportedMeasure,
     VonMisesTokens,

@@ -16,10 +16,10 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.euclidean import horizon
-from pathlines.model import RescaledAttention
-from pathlines.observable.attention import attention, attention_rank, booleanness
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.observable.attention import attention_matrix, attention_rank, booleanness
 
-RECORD = (positions, attention, attention_rank, booleanness)
+RECORD = (positions, attention_matrix, attention_rank, booleanness)
 UNIT = np.eye(1)
 BOOLEAN = 1e-12
 """Attention this close to 0/1 counts as 0/1."""
@@ -153,7 +153,7 @@ claim(
 def simulate_boolean(s: Boolean) -> Evidence:
     """Distance of P from 0/1, the rate at which its logarithm grows, and the columns in use, for several starts."""
     runs = [line_run(s, start) for start in _cube_starts(s)]
-    columns = [np.unique(run["attention"].values[-1].argmax(axis=1)) for run in runs]
+    columns = [np.unique(run["attention_matrix"].values[-1].argmax(axis=1)) for run in runs]
     rates = np.array([_growth(run) for run in runs])
     unsettled = bool(np.any(np.abs(np.diff(rates, axis=1)) > SETTLED))
     return Evidence(
@@ -181,7 +181,7 @@ def _growth(run: Run) -> np.ndarray:
 
     b is the largest weight of a runner-up, not min(P, 1−P): what 1−P is short of rounding depends on the compiler.
     """
-    b = np.sort(run["attention"].values, axis=-1)[..., -2].max(axis=-1)
+    b = np.sort(run["attention_matrix"].values, axis=-1)[..., -2].max(axis=-1)
     inside = np.nonzero((b > 1e-290) & (b < 1e-3))[0][-3:]
     if len(inside) < 3:
         return np.full(2, np.nan)
@@ -232,7 +232,7 @@ def simulate_exception(s: Symmetric) -> Evidence:
     """A symmetric start with a token at 0, and generic starts beside it."""
     run = line_run(s, np.asarray(s.start, float)[:, None])
     generic = [line_run(s, cube_start(s, 1000 * s.seed + k), s.generic_until) for k in range(s.starts)]
-    rows = _uniform_rows(run["attention"].values[-1], s.tolerance)
+    rows = _uniform_rows(run["attention_matrix"].values[-1], s.tolerance)
     return Evidence(
         {
             "rank": float(run["attention_rank"].values[-1]),

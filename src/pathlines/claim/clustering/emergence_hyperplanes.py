@@ -14,7 +14,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import flow
 from pathlines.limit.clustering.euclidean import classify_value
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.euclidean import dist_hyperplanes, leading_coordinate
 
 SHOWN = 6

@@ -24,7 +24,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.euclidean import ValueClass, classify_value
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 
 
 def split(kind: ValueClass) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,8 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.model import Perceptron, RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.model.parts.perceptron import Perceptron
 from pathlines.observable.analysis import hull_shrink
 
 SHOWN = 6

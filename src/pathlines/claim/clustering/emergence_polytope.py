@@ -22,7 +22,7 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.analysis import hull_shrink, limit_cluster_count
 from pathlines.observable.attention import booleanness, leaders
 from pathlines.observable.clusters import cluster_count

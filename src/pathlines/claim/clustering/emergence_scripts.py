@@ -21,8 +21,8 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.foundation.setting import means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.model import RescaledAttention
-from pathlines.observable.attention import attention
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.observable.attention import attention_matrix
 
 ORDER = 0.02
 """What is allowed for the next order of the error."""
@@ -176,13 +176,13 @@ def simulate_attention(s: LowRankScript) -> Evidence:
     """Rescaled tokens and attention of the true dynamics at the end."""
     value = np.eye(s.d)
     times = np.linspace(0, s.until, s.records)
-    record = (positions, attention)
+    record = (positions, attention_matrix)
     run = flow(
         RescaledAttention(value), cube_start(s), times=times, record=record, method="dop853", rtol=s.rtol, form="tokens"
     )
     z, start = run["tokens"].values, cube_start(s)
     return Evidence(
-        {"tokens": z[-1].ravel(), "attention": run["attention"].values[-1].ravel()},
+        {"tokens": z[-1].ravel(), "attention": run["attention_matrix"].values[-1].ravel()},
         curves=(Curve("attention dynamics", times, np.abs(z - start).max(axis=(1, 2))),),
         runs=(run,),
     )

@@ -23,8 +23,8 @@ from pathlines.foundation.papers import NORMALIZATION
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import Run, flow
 from pathlines.limit.clustering.schemes import reduced_trajectory
-from pathlines.model import SCHEMES, NormalisedAttention
-from pathlines.model.clustering.schemes import NGPT, MixLN, OneOf
+from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, OneOf
 from pathlines.observable.energy import energy_fraction
 from pathlines.observable.pairs import deficits
 from pathlines.observable.sphere import magnitude

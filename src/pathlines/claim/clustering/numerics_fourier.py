@@ -16,8 +16,8 @@ from pathlines.claim.tolerance import absolute
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
-from pathlines.kernels import circle_potential
-from pathlines.model import CircleAttention
+from pathlines.kernels.spectral.potential import circle_potential
+from pathlines.model.metastability.circle import CircleAttention
 
 EXACT = 1e-14
 MOST_MODES = 4096

@@ -27,7 +27,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.clusters import antipodal_escape_rate
-from pathlines.limit.clustering.cone import cone_residual, hemisphere, wendel_probability
+from pathlines.limit.clustering.cone import cone_excess, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
 from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.clusters import cluster_count
@@ -73,7 +73,7 @@ def simulate_cone(s: Hemisphere) -> Evidence:
         "margin": margin,
         "heights": np.concatenate(heights),
         "largest_decrease": [float(np.max(-np.diff(h))) for h in heights],
-        "cone_residual": max(cone_residual(x, tokens[0]) for x in tokens[1:]),
+        "cone_residual": max(cone_excess(x, tokens[0]) for x in tokens[1:]),
     }
     curves = tuple(Curve(f"minᵢ⟨xᵢ,w⟩, w = {w}", run.time, h) for w, h in zip(("e₁", "best"), heights, strict=True))
     return Evidence(values, curves=curves, runs=(run,))

@@ -21,7 +21,7 @@ from pathlines.foundation.papers import PERSPECTIVE
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.limit.clustering.conformal import cross_ratios as invariants
+from pathlines.limit.clustering.conformal import deficit_cross_ratios as invariants
 from pathlines.model import MODELS
 from pathlines.observable.pairs import cross_ratios
 

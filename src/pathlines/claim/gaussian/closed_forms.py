@@ -21,7 +21,7 @@ from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow, layers
 from pathlines.limit.gaussian.l2 import matrix_l2, scalar_l2
-from pathlines.limit.gaussian.matrices import covariance, square
+from pathlines.limit.gaussian.matrices import checked_covariance, square
 from pathlines.limit.gaussian.matrices import root as symmetric_root
 from pathlines.limit.gaussian.moments import head, moments
 from pathlines.limit.gaussian.softmax import lyapunov_rate
@@ -118,12 +118,12 @@ def _matrices(s: Lyapunov) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _given(s: Lyapunov) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V, A and L of the setting, as a batch of one."""
-    value = covariance("V", s.V)
+    value = checked_covariance("V", s.V)
     if np.linalg.eigvalsh(value)[0] <= 0:
         raise ArgumentError(f"Setting `V` must be positive definite, but has the eigenvalue "
                             f"{np.linalg.eigvalsh(value)[0]:.6g}.")  # fmt: skip
     d = len(value)
-    L = symmetric_root(covariance("covariance", s.covariance, d))
+    L = symmetric_root(checked_covariance("covariance", s.covariance, d))
     return value[None], square("A", s.A, d)[None], L[None]
 
 

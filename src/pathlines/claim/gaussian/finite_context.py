@@ -25,7 +25,7 @@ from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import Coupling, synchronous_coupling
-from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, theta
+from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, score_strength
 from pathlines.limit.gaussian.fluctuation import HALVED, coupling_size, line_distance, response
 from pathlines.limit.gaussian.markers import gaussian_grid, legendre_nodes
 from pathlines.model import SelfAttention
@@ -144,7 +144,7 @@ def _start_distance(n: int) -> float:
 
 def predict_line(s: OnTheLine) -> Evidence:
     """Linear response on 161 nodes for n → ∞; order statistics for W_2 at the start, exactly at each n."""
-    strength = theta([[s.a]], [[max(_last_variance(s), s.variance)]])
+    strength = score_strength([[s.a]], [[max(_last_variance(s), s.variance)]])
     nodes, masses = gaussian_grid(0.0, np.sqrt(s.variance), 0.1)
     found = response([[s.a]], [[s.v]], nodes[:, None], masses, s.until)
     limits = (coupling_size(found, masses), line_distance(found, masses))

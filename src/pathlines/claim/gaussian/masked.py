@@ -23,7 +23,7 @@ from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.coupling import synchronous_coupling
-from pathlines.limit.gaussian.context import CRITICAL, theta
+from pathlines.limit.gaussian.context import CRITICAL, score_strength
 from pathlines.limit.gaussian.fluctuation import TAME, masked_draws, masked_size, response
 from pathlines.limit.gaussian.markers import hermite_nodes, masked_softmax
 from pathlines.limit.gaussian.moments import head, moments
@@ -90,7 +90,7 @@ def predict_positions(s: Masked) -> Evidence:
     score = s.scale * np.asarray(s.A)
     squares = masked_draws(score, s.V, s.covariance, s.n, s.again, s.until, max(10, round(s.until / s.step)), s.seed)
     last = moments("softmax", [head(s.V, score)], np.zeros(len(score)), s.covariance, [s.until]).covariance[-1]
-    strength = max(theta(score, s.covariance), theta(score, last))
+    strength = max(score_strength(score, s.covariance), score_strength(score, last))
     values: dict[str, Any] = {"first": 0.0, "size": None, "again": np.sqrt(squares.mean(axis=0))}
     if strength >= CRITICAL:
         advice = f"θ reaches {strength:.2g} ≥ 1/√2, and markers do not carry the law: a smaller scale or until"

@@ -19,8 +19,9 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.masked import masked_linear_moments
 from pathlines.limit.gaussian.moments import head
-from pathlines.model import MaskedLinearGaussian, SelfAttention
+from pathlines.model import SelfAttention
 from pathlines.model.gaussian.closure import sigma_points
+from pathlines.model.gaussian.masked import MaskedLinearGaussian
 from pathlines.weights import FixedWeights
 
 ItsBlocks = Annotated[

@@ -44,7 +44,7 @@ def factor_of(covariance: Any) -> np.ndarray:
 
 def root_of(covariance: Any) -> np.ndarray:
     """Σ^{1/2}."""
-    return matrices.root(matrices.covariance("covariance", covariance))
+    return matrices.root(matrices.checked_covariance("covariance", covariance))
 
 
 def angle(direction: Any) -> float:

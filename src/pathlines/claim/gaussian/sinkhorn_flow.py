@@ -21,7 +21,7 @@ from pathlines.foundation.papers import UNIFIED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.gaussian.moments import head, moments
-from pathlines.limit.gaussian.sinkhorn import energy, field_power, iteration_rate, trace_bound
+from pathlines.limit.gaussian.sinkhorn import field_power, iteration_rate, sinkhorn_energy, sinkhorn_trace_bound
 from pathlines.model.gaussian.closure import sigma_points
 from pathlines.model.gaussian.normalised import SinkhornGaussian
 from pathlines.numerics.quadrature import gauss_hermite
@@ -75,7 +75,7 @@ def simulate_iteration(s: Contraction) -> Evidence:
 def predict_iteration(s: Contraction) -> Evidence:
     """ρ_max² = tanh²(½ asinh 2aσ/ε), and tr Σ ≤ tr Σ_0 e^{2c|V|t}."""
     rates = [iteration_rate([[x]], 1.0, [[1.0]]) for x in s.strengths]
-    bound = float(np.log(trace_bound(s.until, [[1.0]], [[1.0]])))
+    bound = float(np.log(sinkhorn_trace_bound(s.until, [[1.0]], [[1.0]])))
     k = np.arange(1, 16)
     curves = tuple(Curve(f"ρ² = {r:.4f}", k, r**k) for r in rates)
     return Evidence({"ratio": rates, "growth": bound}, curves=curves)
@@ -151,7 +151,7 @@ def predict_energy(s: Transport) -> Evidence:
     """The closed form of F, and 2E|Γ|² at t = 2h on the exact path."""
     grid = s.step * s.eps**2 * np.arange(5)
     found = moments("sinkhorn", [head(s.A, s.A)], s.mean, s.covariance, grid, eps=s.eps, prefactor=1 / s.eps)
-    path = [energy(s.A, s.eps, m, c) for m, c in zip(*found, strict=True)]
+    path = [sinkhorn_energy(s.A, s.eps, m, c) for m, c in zip(*found, strict=True)]
     rate = 2 * field_power(s.A, s.A, s.eps, found.mean[2], found.covariance[2], 1 / s.eps)
     return Evidence({"energy": path[0], "rate": rate}, curves=(Curve("closed form", grid, path),))
 

@@ -23,8 +23,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.attended import small_b_attention
-from pathlines.limit.homogenized.participation import participation
-from pathlines.model import RandomTransformer
+from pathlines.limit.homogenized.participation import mean_participation
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.samplers.layer import GaussianLayer
 
 ERRORS = 5.0
@@ -94,10 +94,10 @@ def simulate_participation(s: Participations) -> Evidence:
 
 def predict_participation(s: Participations) -> Evidence:
     """Quadrature."""
-    values = [participation(s.n, s.b, gamma, _width(s)) for gamma in s.overlaps]
+    values = [mean_participation(s.n, s.b, gamma, _width(s)) for gamma in s.overlaps]
     wide = math.isinf(_width(s)) and len(s.overlaps) > 1  # finite widths take a second a point
     grid = np.linspace(min(s.overlaps), max(s.overlaps), 9) if wide else np.asarray(s.overlaps)
-    fine = [participation(s.n, s.b, float(gamma)) for gamma in grid] if wide else values
+    fine = [mean_participation(s.n, s.b, float(gamma)) for gamma in grid] if wide else values
     return Evidence(
         {"f": [v.f for v in values], "g": [v.g for v in values]},
         curves=(

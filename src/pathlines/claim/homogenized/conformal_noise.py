@@ -26,7 +26,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.logistic import logistic_mass
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 RECORDS = 5

@@ -20,8 +20,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain, flow
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.drift import HomogenizedODE
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights.mixture import fixed_heads
 
 _NAMES = {"none": "b", "paper": "b − (η/2)∇_b b", "full": "b − (η/2)∇_b b − η⟨x,B⟩b"}

@@ -21,7 +21,7 @@ from pathlines.foundation.setting import Setting
 from pathlines.integrate import expectation_over_heads
 from pathlines.limit.homogenized.cubature import Expectation, sde_expectation
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights import MixtureHeads
 
 VALUES = np.array(

@@ -16,8 +16,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting
 from pathlines.integrate import chain, flow
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.drift import HomogenizedODE
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.weights.mixture import fixed_heads
 
 _TURN = np.array([[0.0, -1.0], [1.0, 0.0]])

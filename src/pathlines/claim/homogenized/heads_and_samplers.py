@@ -23,7 +23,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 
 class Sampled(Setting):

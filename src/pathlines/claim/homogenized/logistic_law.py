@@ -26,7 +26,7 @@ from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.logistic import corrected_parameter, logistic_mass
 from pathlines.limit.homogenized.overlap_law import OverlapLaw, attention_branch, overlap_law
 from pathlines.limit.homogenized.simplex import simplex_table
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 WIDE = 0.25

@@ -24,7 +24,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.limit.homogenized.finite_law import FiniteLawSDE
 from pathlines.limit.homogenized.matrix_noise import CoupledEnds, MatrixNoise
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 

@@ -23,11 +23,11 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
-from pathlines.limit.homogenized.attended import sampled_attention, uniform_attention
+from pathlines.limit.homogenized.attended import sampled_attention, uniform_attended
 from pathlines.limit.homogenized.gram import overlap_drift
 from pathlines.limit.homogenized.overlap_curve import simplex_layer
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 CLEAR = 10.0
@@ -157,7 +157,7 @@ def simulate_uneven(s: Uneven) -> Evidence:
 def predict_uneven(s: Uneven) -> Evidence:
     """At fixed b a number that hardly depends on d, from E_A[ΠKΠᵀ]."""
     gram = _uneven(s.n, s.overlap)
-    cold, warm = sampled_attention(gram, s.b, samples=s.samples, seed=s.seed), uniform_attention(gram)
+    cold, warm = sampled_attention(gram, s.b, samples=s.samples, seed=s.seed), uniform_attended(gram)
     deviation = [float(np.mean(overlap_drift(gram, cold.mean, d) - overlap_drift(gram, warm, d))) for d in s.dimensions]
     return Evidence(
         {"deviation": deviation, "exponent": 0.0},

@@ -24,7 +24,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.integrate.run import Run
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 FEW = 2

@@ -22,7 +22,7 @@ from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.two_token_chain import uniform_chain_expectation
 from pathlines.limit.homogenized.two_tokens import uniform_expectation
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 ERRORS = 5.0
 

@@ -13,7 +13,7 @@ from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates
 from pathlines.limit.metastability.linear_phase import first_times, mean_first_time
 from pathlines.model.metastability.circle import CircleAttention
-from pathlines.observable.patterns import formation_time, fourier_moments
+from pathlines.observable.patterns import fourier_moments, measured_formation_time
 
 RECORDS = 33
 
@@ -44,7 +44,7 @@ def formation_times(s: Formation, tokens: float) -> np.ndarray:
     look = fourier_moments.at(modes=s.noisy)
     times = np.linspace(0, _linear(s, tokens).max() + 1 / _fastest(s), RECORDS)
     run = quiet_runs(CircleAttention(s.beta), s, tokens, times, look)
-    return formation_time(run.time, run[look.name].values, s.level)
+    return measured_formation_time(run.time, run[look.name].values, s.level)
 
 
 def _late(times: np.ndarray, *quantities: str) -> dict[str, str]:

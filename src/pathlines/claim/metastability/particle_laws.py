@@ -20,7 +20,7 @@ from pathlines.foundation.papers import METASTABILITY
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.slow_laws import mean_contraction_rate
-from pathlines.model import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.energy import energy_fraction
 
 # --- M5: what USA conserves on the circle

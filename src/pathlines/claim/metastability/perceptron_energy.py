@@ -23,8 +23,9 @@ from pathlines.limit.metastability.perceptron_potential import (
     on_circle,
     perceptron_potential,
 )
-from pathlines.model import Perceptron, SelfAttention, Snapshot
+from pathlines.model import SelfAttention, Snapshot
 from pathlines.model.metastability.perceptron_landscape import PRIMITIVES, neurons_in_plane
+from pathlines.model.parts.perceptron import Perceptron
 from pathlines.observable.perceptron_landscape import landscape_energy
 from pathlines.weights import IdentityWeights
 

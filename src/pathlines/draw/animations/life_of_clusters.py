@@ -22,7 +22,7 @@ from pathlines.integrate import flow
 from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.integrate.staircase import Staircase
 from pathlines.limit.metastability.growth import dominant_degree
-from pathlines.model import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.clusters import linked
 
 RIM, TALLEST = 1.07, 0.48

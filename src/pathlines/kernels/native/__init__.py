@@ -1,9 +1,5 @@
 """Native code for the processor at hand: compiled on first use, optional, the same answers."""
 
-from pathlines.kernels.native.build import native_library as native_library
-from pathlines.kernels.native.call import fused_attend as fused_attend
-from pathlines.kernels.native.call import fused_heads as fused_heads
-from pathlines.kernels.native.call import native_serves as native_serves
-from pathlines.kernels.native.decoder import native_decoder as native_decoder
-from pathlines.kernels.native.fates import native_fates as native_fates
-from pathlines.kernels.native.merging import native_merging as native_merging
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

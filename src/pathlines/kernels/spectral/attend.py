@@ -102,8 +102,8 @@ def portable_attention(
     return jnp.exp(beta - shift) * out, jnp.full_like(potential, shift)
 
 
-def averages(vectors: Float[Array, "n d"], potential: Float[Array, " n"], beta: Float[Array, ""] | float) -> Sums:
-    """(A/U, β + ln U); (0, -∞) for rows that see no mass, U = 0."""
+def averages(vectors: Float[Array, "n d"], potential: Float[Array, " n"], beta: Float[Array, "*n"] | float) -> Sums:
+    """(A/U, β + ln U), β one number or one for each row; (0, -∞) for rows that see no mass, U = 0."""
     none = potential == 0
     safe = jnp.where(none, 1.0, potential)
     return jnp.where(none, 0.0, 1 / safe)[:, None] * vectors, jnp.where(none, -jnp.inf, beta + jnp.log(safe))

@@ -40,7 +40,7 @@ BASES = {
 }
 
 
-def source_moments(sources: Float[Array, "m d"], masses: Float[Array, " m"], degree: int) -> Float[Array, " G"]:
+def source_moments(sources: Float[Array, "m d"], masses: Float[Array, " m"], degree: int) -> Float[Array, "*G"]:
     """Σ_j m_j Y(y_j) over the harmonics up to L + 1: all that targets need to know. O(mC) time, O(m) memory.
 
     Moments of parts of the sources add up, so devices that hold parts exchange only these.

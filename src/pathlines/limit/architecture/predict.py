@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pathlines.architecture.read import Source, architecture_of
 from pathlines.architecture.record import Architecture
 from pathlines.foundation.errors import finite_array, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
@@ -34,7 +35,7 @@ _FEW = 16
 
 
 def predict(
-    architecture: Architecture,
+    architecture: Source,
     tokens: Tokens | None = None,
     *,
     gram: np.ndarray | None = None,
@@ -42,10 +43,17 @@ def predict(
     spread: bool = True,
     keep: np.ndarray | None = None,
 ) -> Prediction:
-    """From token ids, so many different tokens (default: 64), or the Gram matrix before the first layer.
+    """Mean cosine, its spread and the other observables after every layer, from a configuration alone.
 
-    ``keep``: indices of the tokens that observables are taken over (causes: all); every token takes part in the layers.
+    Args:
+        architecture: a config.json, TOML file or folder, the fields of a configuration, six numbers, or the record.
+        tokens: token ids, or how many different tokens; 64 (or the context) by default.
+        gram: the Gram matrix before the first layer, instead of tokens.
+        layers: how many, those of the architecture by default.
+        spread: whether to follow the standard deviation over seeds too, at three times the cost.
+        keep: indices of the tokens that observables are taken over (causes: all); every token takes part in the layers.
     """
+    architecture = architecture_of(architecture)
     depth = architecture.layers if layers is None else positive_integer("layers", layers)
     if gram is None:
         start = start_gram(architecture, usual_tokens(architecture) if tokens is None else tokens)

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 
-def effective_rank(cosines: np.ndarray, d: float, directions: float | None = None) -> float:
+def expected_rank(cosines: np.ndarray, d: float, directions: float | None = None) -> float:
     """Of tokens with these mean cosines in d coordinates, and D ≤ d ``directions`` of what they do not share; O(n³)."""
     n = len(cosines)
     d, excess = d * n / (n - 1), 0.0 if directions is None else (n - 1) / n * (1 / directions - 1 / d)

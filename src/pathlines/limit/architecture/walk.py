@@ -16,7 +16,7 @@ from pathlines.limit.architecture.branch import (
 )
 from pathlines.limit.architecture.layer import Branch, LayerMap, around
 from pathlines.limit.architecture.prediction import CAUSES, Prediction
-from pathlines.limit.architecture.rank import directions_after, effective_rank
+from pathlines.limit.architecture.rank import directions_after, expected_rank
 
 
 class Walk:
@@ -46,7 +46,7 @@ class Walk:
         size = abs(Sensitivity(part).of(self.mode[block])) if self.with_spread else 0.0
         rms = float(np.sqrt(np.mean(part.powers)))
         self.records.append(
-            [mean_cosine(part.cosines), size, effective_rank(part.cosines, self.d, self.directions), rms]
+            [mean_cosine(part.cosines), size, expected_rank(part.cosines, self.d, self.directions), rms]
         )
 
     def step(self) -> None:

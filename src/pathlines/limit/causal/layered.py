@@ -36,7 +36,7 @@ class Layers(NamedTuple):
     slope: float
 
 
-def layers(beta: float, slope: float, cells: int = 200, modes: int | None = None) -> Layers:
+def layer_grid(beta: float, slope: float, cells: int = 200, modes: int | None = None) -> Layers:
     """The grid; K = ``modes`` is what w_β needs, plus what products of modes bring in."""
     beta, slope = finite_number("beta", beta, 0.0, open_low=True), finite_number("slope", slope)
     count = positive_integer("cells", cells, 2)

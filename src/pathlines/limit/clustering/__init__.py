@@ -1,1 +1,5 @@
 """Closed forms and reductions of clustering."""
+
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

@@ -69,7 +69,7 @@ def hemisphere(tokens: ArrayLike) -> tuple[float, np.ndarray | None]:
     return margins[best], candidates[best]
 
 
-def cone_residual(tokens: ArrayLike, initial: ArrayLike) -> float:
+def cone_excess(tokens: ArrayLike, initial: ArrayLike) -> float:
     """max_i min_{α≥0} |x_i - X0ᵀα|: how far the tokens stick out of the cone spanned by the initial ones.
 
     Cost: one non-negative least squares of size (d, n) a token.

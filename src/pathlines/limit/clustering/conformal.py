@@ -66,7 +66,7 @@ def all_quadruples(n: int) -> np.ndarray:
     return np.concatenate([four, four[:, [0, 1, 3, 2]]])
 
 
-def cross_ratios(deficits: ArrayLike, quadruples: ArrayLike | None = None) -> np.ndarray:
+def deficit_cross_ratios(deficits: ArrayLike, quadruples: ArrayLike | None = None) -> np.ndarray:
     """u_ij u_kl/(u_ik u_jl) for the rows (i,j,k,l) of ``quadruples``; ``None`` means ``all_quadruples(n)``.
 
     ``deficits`` is the matrix u_ij = ½|x_i-x_j|² (from differences, not 1-⟨x_i,x_j⟩, to stay precise), with any leading

@@ -17,23 +17,23 @@ from scipy.integrate import solve_ivp
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, factor, root, square
+from pathlines.limit.gaussian.matrices import checked_covariance, factor, root, square
 
 SOURCES = (UNIFIED,)
 CRITICAL = 1 / np.sqrt(2)
 """Beyond this θ the mean-square error of the field decays more slowly than 1/n."""
 
 
-def theta(A: Any, cov: Any) -> float:
+def score_strength(A: Any, cov: Any) -> float:
     """θ = |Σ^{1/2}AΣ^{1/2}| (operator norm)."""
     score = square("A", A)
-    half = root(covariance("cov", cov, len(score)))
+    half = root(checked_covariance("cov", cov, len(score)))
     return float(np.linalg.norm(half @ score @ half, 2))
 
 
 def field_covariance(x: Any, A: Any, V: Any, cov: Any) -> np.ndarray:
     """√n(Γ_n(x) - Γ(x)) → N(0, e^{hᵀΣh} V(Σ + Σhhᵀ Σ)Vᵀ), h = Ax: the error at one query."""
-    sigma, value = covariance("cov", cov), square("V", V)
+    sigma, value = checked_covariance("cov", cov), square("V", V)
     h = square("A", A) @ np.asarray(x, float)
     along = sigma @ h
     return np.exp(h @ along) * value @ (sigma + np.outer(along, along)) @ value.T
@@ -44,8 +44,8 @@ def error_prefactor(A: Any, V: Any, cov: Any) -> float:
 
     det(I - 2ΣW)^{-1/2} [tr(VΣVᵀ) + tr(VΣA(Σ^{-1} - 2W)^{-1}AᵀΣVᵀ)], W = AᵀΣA.
     """
-    score, value, sigma = square("A", A), square("V", V), covariance("cov", cov)
-    if theta(score, sigma) >= CRITICAL:
+    score, value, sigma = square("A", A), square("V", V), checked_covariance("cov", cov)
+    if score_strength(score, sigma) >= CRITICAL:
         return float("inf")
     half = root(sigma)
     inner = np.eye(len(sigma)) - 2 * half @ score.T @ sigma @ score @ half
@@ -64,7 +64,7 @@ def rate_exponent(strength: ArrayLike) -> np.ndarray:
 
 def entropy_deficit(A: Any, mean: Any, cov: Any) -> float:
     """lim E(ln n - H) = ½[tr(AᵀΣAΣ) + αᵀAᵀΣAα]: how far attention is from uniform, in nats."""
-    score, sigma = square("A", A), covariance("cov", cov)
+    score, sigma = square("A", A), checked_covariance("cov", cov)
     alpha = finite_array("mean", mean, (len(sigma),)).astype(float)
     W = score.T @ sigma @ score
     return float((np.trace(W @ sigma) + alpha @ W @ alpha) / 2)
@@ -92,7 +92,7 @@ def critical_time(A: Any, V: Any, cov: Any, until: float) -> float:
         return float(np.linalg.norm(pull(y), 2)) - CRITICAL
 
     margin.terminal = True  # type: ignore[attr-defined]
-    if theta(score, cov) >= CRITICAL:
+    if score_strength(score, cov) >= CRITICAL:
         return 0.0
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:
@@ -121,8 +121,8 @@ class ClosureHorizon(msgspec.Struct, frozen=True):
 def closure_horizon(A: Any, V: Any, cov: Any, n: int, tolerance: float = 0.1) -> ClosureHorizon:
     """Compare √(prefactor/n) with √E|Γ|² = √tr(VΣAΣAᵀΣVᵀ) at one covariance."""
     n, tolerance = positive_integer("n", n), finite_number("tolerance", tolerance, 0.0, open_low=True)
-    strength, score, value = theta(A, cov), square("A", A), square("V", V)
-    sigma = covariance("cov", cov)
+    strength, score, value = score_strength(A, cov), square("A", A), square("V", V)
+    sigma = checked_covariance("cov", cov)
     exponent = float(rate_exponent(strength))
     if strength >= CRITICAL:
         text = (

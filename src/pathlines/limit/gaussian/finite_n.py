@@ -22,7 +22,7 @@ import numpy as np
 from pathlines.foundation.errors import finite_array
 from pathlines.foundation.papers import UNIFIED
 from pathlines.limit.gaussian.markers import hermite_nodes
-from pathlines.limit.gaussian.matrices import covariance, square
+from pathlines.limit.gaussian.matrices import checked_covariance, square
 
 SOURCES = (UNIFIED,)
 SPACING = 0.4
@@ -58,7 +58,7 @@ def line_errors(strength: float, sizes: Any) -> np.ndarray:
 
 def field_errors(A: Any, V: Any, cov: Any, sizes: Any, order: int = 24) -> np.ndarray:
     """E|Γ_n - Γ|² for tokens and queries from N(0, Σ) at each n; queries are Gauss-Hermite nodes."""
-    score, value, sigma = square("A", A), square("V", V), covariance("cov", cov)
+    score, value, sigma = square("A", A), square("V", V), checked_covariance("cov", cov)
     nodes, masses = hermite_nodes(sigma, order)
     total = np.zeros(len(np.atleast_1d(sizes)))
     across = float(np.trace(value @ sigma @ value.T))

@@ -25,7 +25,7 @@ import numpy as np
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, root, square
+from pathlines.limit.gaussian.matrices import checked_covariance, root, square
 from pathlines.numerics.runge_kutta import rk4_step
 
 SOURCES = (UNIFIED,)
@@ -102,7 +102,7 @@ def masked_draws(
 
     Copies follow the mean field of the cloud itself, x̄' = VΣ_tAx̄ with Σ' = VΣAΣ + (·)ᵀ. Cost O(runs · n²) per stage.
     """
-    score, sigma = square("A", A), covariance("cov", cov)
+    score, sigma = square("A", A), checked_covariance("cov", cov)
     value, h = square("V", V, len(score)), finite_number("until", until, 0.0, open_low=True) / steps
     seen = np.tri(positive_integer("n", n), dtype=bool)
 

@@ -14,7 +14,7 @@ from scipy.special import wrightomega
 
 from pathlines.foundation.errors import ArgumentError, finite_number
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, square, symmetric_function
+from pathlines.limit.gaussian.matrices import checked_covariance, square, symmetric_function
 
 SOURCES = (UNIFIED,)
 
@@ -41,7 +41,7 @@ def matrix_l2(t: float, v: float, c: float, K: Any, start: Any) -> np.ndarray:
     eigenvalues follow the scalar equation with Q/K = c.
     """
     key = square("K", K)
-    cov = covariance("start", start, len(key))
+    cov = checked_covariance("start", start, len(key))
     P = 2 * key.T @ key
     if np.linalg.cond(P) > 1e14:
         raise ArgumentError("Argument `K` must be invertible.")
@@ -54,7 +54,7 @@ def matrix_l2(t: float, v: float, c: float, K: Any, start: Any) -> np.ndarray:
 
 def singular_key_blow_up(kappa: float, q: float, v: float, start: Any) -> float:
     """T* = (1 + 2κ²Σ_11)/(2vκqΣ_12(0)) for K = (κ, 0), Q = (0, q), V = diag(0, v); ∞ when that is not positive."""
-    cov = covariance("start", start, 2)
+    cov = checked_covariance("start", start, 2)
     speed = 2 * v * kappa * q * cov[0, 1]
     return float((1 + 2 * kappa**2 * cov[0, 0]) / speed) if speed > 0 else np.inf
 
@@ -64,7 +64,7 @@ def singular_key_covariance(t: float, kappa: float, q: float, v: float, start: A
 
     With g = Σ_12/(1 + 2κ²Σ_11): Σ_12' = 2vκq g Σ_12 and Σ_22' = 4vκq g Σ_22.
     """
-    cov = covariance("start", start, 2)
+    cov = checked_covariance("start", start, 2)
     rate = 2 * v * kappa * q * cov[0, 1] / (1 + 2 * kappa**2 * cov[0, 0])
     left = 1 - finite_number("t", t, 0.0) * rate
     if left <= 0:
@@ -73,10 +73,10 @@ def singular_key_covariance(t: float, kappa: float, q: float, v: float, start: A
     return np.array([[cov[0, 0], cov[0, 1] * growth], [cov[0, 1] * growth, cov[1, 1] * growth**2]])
 
 
-def trace_bound(t: ArrayLike, V: Any, Q: Any, K: Any, start: Any) -> np.ndarray:
+def l2_trace_bound(t: ArrayLike, V: Any, Q: Any, K: Any, start: Any) -> np.ndarray:
     """tr Σ(t) ≤ tr Σ_0 exp(2|V||A|t/λ_min(KᵀK)), A = KᵀQ: no blow-up when K is injective (∞ otherwise)."""
     key, query = np.atleast_2d(np.asarray(K, float)), np.atleast_2d(np.asarray(Q, float))
     lowest = float(np.linalg.eigvalsh(key.T @ key)[0])
     size = np.linalg.norm(square("V", V), 2) * np.linalg.norm(key.T @ query, 2)
     rate = 2 * size / lowest if lowest > 0 else np.inf
-    return float(np.trace(covariance("start", start))) * np.exp(rate * np.asarray(t, float))
+    return float(np.trace(checked_covariance("start", start))) * np.exp(rate * np.asarray(t, float))

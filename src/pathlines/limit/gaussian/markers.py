@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, root
+from pathlines.limit.gaussian.matrices import checked_covariance, root
 
 SOURCES = (UNIFIED,)
 
@@ -44,7 +44,7 @@ def hermite_nodes(cov: Any, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Hermite nodes (m, d) and weights of N(0, Σ)."""
     z, w = np.polynomial.hermite_e.hermegauss(order)
     points, weights = _product(z, w, len(cov))
-    return points @ root(covariance("cov", cov)), weights
+    return points @ root(checked_covariance("cov", cov)), weights
 
 
 def legendre_nodes(order: int, d: int) -> tuple[np.ndarray, np.ndarray]:

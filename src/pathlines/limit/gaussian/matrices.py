@@ -22,7 +22,7 @@ def square(name: str, value: Any, d: int | None = None) -> np.ndarray:
     return matrix
 
 
-def covariance(name: str, value: Any, d: int | None = None) -> np.ndarray:
+def checked_covariance(name: str, value: Any, d: int | None = None) -> np.ndarray:
     """A symmetric positive semidefinite matrix; the message says which eigenvalue is negative."""
     matrix = square(name, value, d)
     scale = float(np.abs(matrix).max())
@@ -47,7 +47,7 @@ def root(matrix: np.ndarray) -> np.ndarray:
 
 def factor(name: str, value: Any, d: int | None = None) -> np.ndarray:
     """L (d × r) with L Lᵀ = Σ and r the numerical rank: eigenvectors scaled by roots of the eigenvalues."""
-    matrix = covariance(name, value, d)
+    matrix = checked_covariance(name, value, d)
     values, vectors = np.linalg.eigh(matrix)
     kept = values > ROUNDING * max(float(values[-1]), 0.0)
     if not kept.any():

@@ -17,7 +17,7 @@ from scipy.integrate import LSODA, solve_ivp
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
 from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, factor, root, square
+from pathlines.limit.gaussian.matrices import checked_covariance, factor, root, square
 
 SOURCES = (UNIFIED,)
 KINDS = ("softmax", "l2", "sinkhorn", "linear", "affine")
@@ -115,7 +115,7 @@ def moments(
     """α and Σ at increasing ``times``, from N(mean, start) at t = 0."""
     alpha = finite_array("mean", mean, ("d",)).astype(float)
     d = len(alpha)
-    sigma, grid = covariance("start", start, d), np.atleast_1d(finite_array("times", times)).astype(float)
+    sigma, grid = checked_covariance("start", start, d), np.atleast_1d(finite_array("times", times)).astype(float)
     if any(len(h.value) != d for h in heads):
         raise ArgumentError(f"Argument `heads` must be of width {d} as `mean` is, but {[len(h.value) for h in heads]}.")
     eps = finite_number("eps", eps, 0.0, open_low=True)
@@ -217,7 +217,7 @@ def scaled_blow_up(
     Σ = ρS with tr S = 1 and ds = ρ dt: S' = BS + SBᵀ - φS, (ln ρ)' = φ, t' = 1/ρ, B = Σ_h C_h S A_h.
     T* = t + 1/(ρφ) once ln(ρ/ρ_0) > ``growth``; the direction is the leading eigenvector of S.
     """
-    sigma = covariance("start", start)
+    sigma = checked_covariance("start", start)
     d, size = len(sigma), float(np.trace(sigma))
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from scipy.special import wrightomega
 from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance
+from pathlines.limit.gaussian.matrices import checked_covariance
 from pathlines.limit.gaussian.sinkhorn import scalar_sinkhorn
 
 SOURCES = (UNIFIED,)
@@ -30,7 +30,7 @@ KINDS = ("softmax", "l2", "sinkhorn")
 def opposed_covariance(kind: str, t: float, Q: Any, start: Any, eps: float = 1.0) -> np.ndarray:
     """Σ(t) for V = I, K = -Q (Q of full row rank), Sinkhorn with prefactor 1/ε; t = ∞ is the limit."""
     queries = finite_array("Q", Q).astype(float)
-    cov = covariance("start", start, queries.shape[1])
+    cov = checked_covariance("start", start, queries.shape[1])
     sizes, vectors = np.linalg.eigh(queries @ cov @ queries.T)
     time = float(t) if t == np.inf else finite_number("t", t, 0.0)
     left = np.array([_scalar(one_of("kind", kind, KINDS), time, float(z), eps) for z in sizes])

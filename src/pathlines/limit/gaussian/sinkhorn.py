@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from pathlines.foundation.errors import ArgumentError, finite_number
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, root, square, symmetric_function
+from pathlines.limit.gaussian.matrices import checked_covariance, root, square, symmetric_function
 
 SOURCES = (UNIFIED,)
 
@@ -23,7 +23,7 @@ SOURCES = (UNIFIED,)
 def canonical_correlations(A: Any, eps: float, cov: Any) -> np.ndarray:
     """ρ_1 ≥ … ≥ ρ_d of the plan of N(0, Σ) with itself."""
     score = square("A", A)
-    half = root(covariance("cov", cov, len(score)))
+    half = root(checked_covariance("cov", cov, len(score)))
     s = np.linalg.svd(half @ score @ half / finite_number("eps", eps, 0.0, open_low=True), compute_uv=False)
     return np.tanh(np.arcsinh(2 * s) / 2)
 
@@ -69,18 +69,18 @@ def matrix_sinkhorn(t: float, v: float, A: Any, eps: float, start: Any, prefacto
         raise ArgumentError("Argument `A` must be symmetric and definite.")
     sign = float(np.sign(values[0]))
     half, inverse = (symmetric_function(sign * score, lambda x, e=e: x**e) for e in (0.5, -0.5))
-    inner = half @ covariance("start", start, len(score)) @ half / finite_number("eps", eps, 0.0, open_low=True)
+    inner = half @ checked_covariance("start", start, len(score)) @ half / finite_number("eps", eps, 0.0, open_low=True)
     sizes, vectors = np.linalg.eigh(inner)
     moved = [scalar_sinkhorn(t, v, sign, 1.0, float(x), prefactor)[0][0] for x in sizes]
     return eps * inverse @ (vectors * moved) @ vectors.T @ inverse
 
 
-def energy(A: Any, eps: float, mean: Any, cov: Any) -> float:
+def sinkhorn_energy(A: Any, eps: float, mean: Any, cov: Any) -> float:
     """F = tr(AᵀbΣ)/ε + αᵀAα/ε + ½ Σ ln(1 - ρ_i²), the value of sup_π (1/ε)∫ xᵀAᵀy dπ - KL(π | μ⊗μ).
 
     For V = A symmetric and prefactor 1/ε the closure is its gradient flow: Γ = ½∇δF/δμ, F' = 2 E|Γ|².
     """
-    score, sigma = square("A", A), covariance("cov", cov)
+    score, sigma = square("A", A), checked_covariance("cov", cov)
     alpha = np.asarray(mean, float)
     half = root(sigma)
     U, s, W = np.linalg.svd(half @ score @ half / eps)
@@ -91,14 +91,14 @@ def energy(A: Any, eps: float, mean: Any, cov: Any) -> float:
 
 def field_power(A: Any, V: Any, eps: float, mean: Any, cov: Any, prefactor: float) -> float:
     """E|Γ|² = c²(|Vα|² + tr(V b Σ bᵀ Vᵀ)): the Gaussian's mean squared speed."""
-    score, value, sigma = square("A", A), square("V", V), covariance("cov", cov)
+    score, value, sigma = square("A", A), square("V", V), checked_covariance("cov", cov)
     half = root(sigma)
     U, s, W = np.linalg.svd(half @ score @ half / eps)
     moving = value @ half @ (U * np.tanh(np.arcsinh(2 * s) / 2)) @ W
     return float(prefactor**2 * (np.sum((value @ np.asarray(mean, float)) ** 2) + np.sum(moving**2)))
 
 
-def trace_bound(t: ArrayLike, V: Any, start: Any, prefactor: float = 1.0) -> np.ndarray:
+def sinkhorn_trace_bound(t: ArrayLike, V: Any, start: Any, prefactor: float = 1.0) -> np.ndarray:
     """tr Σ(t) ≤ tr Σ_0 e^{2c|V|t}: Sinkhorn attention never blows up."""
     size = np.linalg.norm(square("V", V), 2)
-    return float(np.trace(covariance("start", start))) * np.exp(2 * prefactor * size * np.asarray(t, float))
+    return float(np.trace(checked_covariance("start", start))) * np.exp(2 * prefactor * size * np.asarray(t, float))

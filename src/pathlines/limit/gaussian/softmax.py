@@ -17,7 +17,7 @@ from scipy.linalg import expm
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number
 from pathlines.foundation.papers import UNIFIED
-from pathlines.limit.gaussian.matrices import covariance, null_space, root, square
+from pathlines.limit.gaussian.matrices import checked_covariance, null_space, root, square
 
 SOURCES = (UNIFIED,)
 
@@ -52,7 +52,7 @@ def identity_value_limit(A: Any, start: Any) -> np.ndarray:
     the same.
     """
     S = _symmetric_part(A)
-    R = root(covariance("start", start, len(S)))
+    R = root(checked_covariance("start", start, len(S)))
     if np.linalg.eigvalsh(S)[-1] > 1e-12 * max(float(np.abs(S).max()), 1e-300):
         raise ArgumentError(f"Argument `A` must have A + Aᵀ ≤ 0, but its eigenvalue is {np.linalg.eigvalsh(S)[-1]:g}.")
     U = null_space(S)
@@ -138,7 +138,7 @@ def _first_zero(speed: Callable[[float], float], start: float) -> float:
 
 def blow_up_bound(V: Any, A: Any, start: Any) -> float:
     """T* ≤ d/(λ_min(S) λ_min(V)² tr(V^{-1}Σ_0)) for V and S = A + Aᵀ positive definite; ∞ where it says nothing."""
-    value, S, cov = square("V", V), _symmetric_part(A), covariance("start", start)
+    value, S, cov = square("V", V), _symmetric_part(A), checked_covariance("start", start)
     lowest = min(float(np.linalg.eigvalsh((value + value.T) / 2)[0]), float(np.linalg.eigvalsh(S)[0]))
     if lowest <= 0 or np.abs(value - value.T).max() > 1e-12 * np.abs(value).max():
         return np.inf
@@ -194,7 +194,7 @@ def exponential_example(t: ArrayLike, start: ArrayLike) -> np.ndarray:
 
 def lyapunov_rate(A: Any, cov: Any) -> float:
     """d/dt tr(V^{-1}Σ) = tr(ΣSΣ) for V symmetric positive definite and any A, S = A + Aᵀ."""
-    sigma = covariance("cov", cov)
+    sigma = checked_covariance("cov", cov)
     return float(np.trace(sigma @ _symmetric_part(A) @ sigma))
 
 
@@ -206,7 +206,7 @@ def _symmetric_part(A: Any) -> np.ndarray:
 def _whitened(A: Any, start: Any) -> tuple[np.ndarray, np.ndarray]:
     """(R, RSR), R = Σ_0^{1/2}."""
     S = _symmetric_part(A)
-    R = root(covariance("start", start, len(S)))
+    R = root(checked_covariance("start", start, len(S)))
     return R, R @ S @ R
 
 

@@ -32,7 +32,7 @@ _BATCHES = 16
 _MOST_SOBOL = 1024  # beyond, low-discrepancy points of affordable number are no better than random ones
 
 
-def uniform_attention(gram: ArrayLike) -> np.ndarray:
+def uniform_attended(gram: ArrayLike) -> np.ndarray:
     """β = 0: every token receives the mean, S = m 11ᵀ."""
     k = check_gram(gram)
     return np.full_like(k, np.mean(k))

@@ -116,7 +116,7 @@ def gram_layer(
         moved = old + power * s
         size, share = np.sqrt(np.diag(moved)), before / np.diag(moved)
         size = size[:, None] * size
-        new = mean_overlap(old / size, moved / size, share[:, None], share, dimension)
+        new = next_overlap(old / size, moved / size, share[:, None], share, dimension)
     else:
         lengths = np.sqrt(before + power * (1 - 1 / dimension) * np.diag(s))
         new = (old + power * (1 - (2 - k * k) / dimension) * s) / (lengths[:, None] * lengths)
@@ -124,7 +124,7 @@ def gram_layer(
     return GramLayer(new, before + power * np.diag(s))
 
 
-def mean_overlap(part: Any, c: Any, own: Any, other: Any, d: float) -> Any:
+def next_overlap(part: Any, c: Any, own: Any, other: Any, d: float) -> Any:
     """c + δ/d, from N_ij/m = ``part``, M_ij/m = ``c`` and the shares N_ii/M_ii, N_jj/M_jj of the two tokens."""
     curved = 0.75 * (2 - own**2 - other**2) + 0.5 * (c**2 - part**2)
     return c + ((own + other) * part - 2 * c + c * curved) / d

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import HOMOGENIZED, PERSPECTIVE
-from pathlines.limit.homogenized.attended import small_b_attention, uniform_attention
+from pathlines.limit.homogenized.attended import small_b_attention, uniform_attended
 from pathlines.limit.homogenized.gram import check_gram, overlap_drift
 from pathlines.limit.homogenized.parameters import logit_scale_of
 from pathlines.limit.homogenized.participation import check_dimension, check_overlap
@@ -51,7 +51,7 @@ def mass_drift(gram: ArrayLike, b: float = 0.0, d: float = math.inf) -> float:
     """Drift of m: exact at b = 0, with the small-b attention otherwise (error O(b⁴)); O(n²)."""
     k = check_gram(gram)
     scale = finite_number("b", b, 0.0)
-    attended = small_b_attention(k, scale) if scale > 0 else uniform_attention(k)
+    attended = small_b_attention(k, scale) if scale > 0 else uniform_attended(k)
     return float(np.mean(overlap_drift(k, attended, check_dimension(d))))
 
 

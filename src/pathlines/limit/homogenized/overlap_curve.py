@@ -27,7 +27,7 @@ from scipy.integrate import solve_ivp
 from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.homogenized.gram import mean_overlap
+from pathlines.limit.homogenized.gram import next_overlap
 from pathlines.limit.homogenized.participation import check_dimension, check_overlap
 from pathlines.limit.homogenized.simplex import SimplexTable, simplex_table
 
@@ -163,7 +163,7 @@ def simplex_layer(
     if exact:
         after = power + a * own
         share = power / after
-        return min(mean_overlap(share * gamma, (power * gamma + a * pair) / after, share, share, d), 1.0), after
+        return min(next_overlap(share * gamma, (power * gamma + a * pair) / after, share, share, d), 1.0), after
     turned = 1 - (2 - gamma * gamma) / d
     moved = (power * gamma + a * pair * turned) / (power + a * own * (1 - 1 / d))
     return min(moved, 1.0), power + a * own

@@ -8,7 +8,7 @@ stream, products N_ij becoming M_ij = N_ij + F_ij; d coordinates, and e units in
     Cov(tr uM̂, tr wM̂) = (2/d)[tr(uMwM) - tr(uNwN)] + (2/e) tr(uFwF),                                      (derived)
 
 with u the gradient of γ̄ (or of any other function). All matrices are aI + b11ᵀ, so traces are sums of two terms. The
-mean of γ̄ after the layer is that of ``mean_overlap``, averaged over the law before it: the layer map lacks the average,
+mean of γ̄ after the layer is that of ``next_overlap``, averaged over the law before it: the layer map lacks the average,
 which delays collapse by 4τ/d and more, because log-odds that fluctuate by 2√(τ/d) have a smaller mean than their mean
 has log-odds. Two more variances matter and obey V' = ((r²+F')/M)² V + noise, F' = ∂F_ij/∂K_ij: that of the row means
 ρ_k = ⟨x_k,x̄⟩ over tokens, which lowers attended products by 2b²χ Var_k ρ_k (attention prefers tokens away from the
@@ -31,7 +31,7 @@ from scipy.special import expit, logit
 
 from pathlines.foundation.errors import positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.homogenized.gram import mean_overlap
+from pathlines.limit.homogenized.gram import next_overlap
 from pathlines.limit.homogenized.perceptron_kernel import ends, perceptron_kernel, perceptron_slope
 from pathlines.limit.homogenized.simplex import SimplexTable
 
@@ -207,7 +207,7 @@ def _moved(gamma: np.ndarray, power: np.ndarray, branch: Branch, rows: float, pa
     after = power + own
     share, fo, fp = power / after, own / after, pair / after
     c = share * gamma + fp
-    mean = mean_overlap(share * gamma, c, share, share, d)
+    mean = next_overlap(share * gamma, c, share, share, d)
     inside = (-2 * fo * fp + c * (0.5 * fp**2 + 1.5 * fo**2)) / branch.inner
     old = (power * (1 + (n - 1) * gamma), power * (1 - gamma))
     new = (own + (n - 1) * pair, own - pair)

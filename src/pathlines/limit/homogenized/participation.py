@@ -69,7 +69,7 @@ def check_overlap(name: str, gamma: float, n: float, *, collapsed: bool = True) 
     return value
 
 
-def participation(n: int, b: float, gamma: float, p: float = math.inf) -> Participation:
+def mean_participation(n: int, b: float, gamma: float, p: float = math.inf) -> Participation:
     """(f, g) for n tokens of overlap γ, logit scale b (``math.inf`` for the argmax) and head width p."""
     keys = np.array([float(positive_integer("n", n, 2))])
     f, g = participations(keys, check_logit_scale(b), check_overlap("gamma", gamma, n), check_width(p))

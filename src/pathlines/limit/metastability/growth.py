@@ -101,7 +101,7 @@ def harmonics(d: int, count: int) -> np.ndarray:
     return np.rint((2 * k + d - 2) / (k + d - 2) * special.binom(k + d - 2, k))
 
 
-def quiet_start(tokens: float, amplitude: float, count: int, d: int = 2) -> float:
+def quiet_margin(tokens: float, amplitude: float, count: int, d: int = 2) -> float:
     """ln(c²N) of N i.i.d. tokens, whose degrees 1..count start below the amplitude c but for one start in a hundred.
 
     The amplitude of degree k is a_k = √(½ Σ_m C_km²), C_km the mean of the m-th orthonormal harmonic over the tokens:
@@ -124,13 +124,13 @@ def selection_probabilities(
     """P(degree k is the first to reach the amplitude c), k = 1.., from N i.i.d. uniform tokens on the sphere of R^d.
 
     The coefficients of the ν_k harmonics of degree k start as independent normals of variance 1/N, so the amplitude of
-    ``quiet_start`` has P(t_k > t) = S_k(t) = γ(ν_k/2, x)/Γ(ν_k/2), x = c²N e^{-2λ_k t} (1 - e^{-x} on the circle), and
+    ``quiet_margin`` has P(t_k > t) = S_k(t) = γ(ν_k/2, x)/Γ(ν_k/2), x = c²N e^{-2λ_k t} (1 - e^{-x} on the circle), and
     P_k = ∫_0^∞ -S_k'(t) Π_{j≠k} S_j(t) dt / Π_j S_j(0), given that none is above c at t = 0: an integral, not a
     simulation (derived), and the sum over k is one. Higher degrees have more harmonics, and win more often for it. SA
     and USA give the same numbers up to the clock, their rates being proportional.
     """
     most = positive_integer("count", count) if count is not None else _counted(dominant_degree(beta, d), d)
-    rates, start = growth_rates(beta, d, most), quiet_start(tokens, amplitude, most, d)
+    rates, start = growth_rates(beta, d, most), quiet_margin(tokens, amplitude, most, d)
     half = harmonics(d, most) / 2
 
     def density(t: float) -> np.ndarray:

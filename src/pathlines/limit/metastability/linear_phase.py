@@ -14,7 +14,7 @@ from scipy import integrate, special
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.limit.metastability.growth import bessel_ratios, dominant_degree, growth_rates, quiet_start
+from pathlines.limit.metastability.growth import bessel_ratios, dominant_degree, growth_rates, quiet_margin
 
 SOURCES = (METASTABLE_EMERGENCE,)
 
@@ -31,10 +31,10 @@ def mean_first_time(
 ) -> float:
     """E min_k t_k = ∫_0^∞ Π_k P(t_k > t) dt / Π_k P(t_k > 0), P(t_k > t) = 1 - exp(-c²N e^{-2λ_k t}).
 
-    ~ ln N/(2λ_{k*}) for large N. Given that no mode is above c at t = 0 (see ``quiet_start``).
+    ~ ln N/(2λ_{k*}) for large N. Given that no mode is above c at t = 0 (see ``quiet_margin``).
     """
     most = 6 + 3 * dominant_degree(beta, 2) if count is None else positive_integer("count", count)
-    rates, start = growth_rates(beta, 2, most, kind), quiet_start(tokens, level, most)
+    rates, start = growth_rates(beta, 2, most, kind), quiet_margin(tokens, level, most)
 
     def waiting(t: float) -> float:
         return float(np.prod(-np.expm1(-np.exp(start - 2 * rates * t))))

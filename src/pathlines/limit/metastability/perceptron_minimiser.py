@@ -160,19 +160,28 @@ def _corrected(land: Landscape, atoms: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return atoms[kept], masses[kept] / masses[kept].sum()
 
 
+CLOSER = 5
+"""Probe points for the gap at the end, over those of a round."""
+
+
+def probe_count(land: Landscape) -> int:
+    """Even probe points of a round, by default: 3600 on the circle, 4000 on S², more where 1/√β is narrow."""
+    even, narrow = {2: (3600, 40 * np.sqrt(land.beta)), 3: (4000, 60 * land.beta)}.get(land.potential.d, (1, 0.0))
+    return max(even, int(narrow))
+
+
 def perceptron_minimiser(
     land: Landscape, tolerance: float = 1e-10, points: int | None = None, most: int = 60
 ) -> Minimiser:
     """The measure with E - min E below ``tolerance`` (in units of κ), or the best after ``most`` rounds.
 
-    ``points`` even probe points (3600 on the circle, 4000 on S² by default; more for large β), five times as many for
-    the gap at the end. Look at ``kkt_gap``.
+    ``points`` even probe points (``probe_count`` by default), five times as many for the gap at the end. Look at
+    ``kkt_gap``.
     """
     of_kind("land", land, Landscape, "a landscape")
     tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
     d, most = land.potential.d, positive_integer("most", most)
-    least = {2: int(40 * np.sqrt(land.beta)), 3: int(60 * land.beta)}.get(d, 0)
-    count = max({2: 3600, 3: 4000}.get(d, 1), least) if points is None else positive_integer("points", points, 8)
+    count = probe_count(land) if points is None else positive_integer("points", points, 8)
     atoms = probe_points(d, count)[0][:: max(1, count // 7)][:7]
     atoms, masses = _corrected(land, atoms)
     best: tuple[float, np.ndarray, np.ndarray] = np.inf, atoms, masses
@@ -187,7 +196,7 @@ def perceptron_minimiser(
             break
         arrivals = low[values < c - 0.1 * tolerance]
         atoms, masses = _improved(land, *_corrected(land, np.concatenate([atoms, arrivals])), count, 0.1 * tolerance)
-    return _finished(land, best[1], best[2], rounds, 5 * count)
+    return _finished(land, best[1], best[2], rounds, CLOSER * count)
 
 
 def _gap(land: Landscape, atoms: np.ndarray, masses: np.ndarray, count: int) -> float:

@@ -39,6 +39,11 @@ def probe_points(d: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     raise ArgumentError(f"The minimiser is computed on the circle (d = 2) and on S² (d = 3), but d is {d}.")
 
 
+def line_points(potential: Potential) -> int:
+    """How many points ``neuron_lines`` has: three lines a way, two ways on the circle."""
+    return len(potential.strengths) * 3 * (2 if potential.d == 2 else AROUND) * (2 * OFFSETS + 1)
+
+
 def neuron_lines(potential: Potential) -> np.ndarray:
     """Great circles through ±a_j/|a_j| and across the boundaries a_j·x = -b_j, (lines, points, d), d = 2 or 3."""
     lines = []

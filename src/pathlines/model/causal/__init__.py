@@ -1,1 +1,5 @@
 """Causal attention: the decoder on the circle."""
+
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

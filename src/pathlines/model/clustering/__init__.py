@@ -1,1 +1,5 @@
 """Models of the clustering family."""
+
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

@@ -142,6 +142,18 @@ class HomogenizedODE(LimitOfChain):
     times t = ηℓ a chain with fixed heads stays within O(η²) of the flow with the full corrector, O(η) with the others;
     between them it lags by O(η). For centred heads D = 0: then only the noise moves tokens (``HomogenizedSDE``).
     Good values: n = 4..64, d = 2..16, η = 0.0125..0.1, until 1..5. Cost: that of ``HomogenizedDrift``.
+
+    Args:
+        law: the law of heads.
+        beta: β ≥ 0, multiplies the score.
+        logit_scale: b, the standard deviation of a logit, instead of β.
+        step: η > 0, of the chain whose limit this is; the correctors are of its order.
+        heads: H ≥ 1, of that chain; enters the last corrector.
+        corrector: how much of D is kept: "full", "paper" (as printed) or "none" (b alone).
+        update: "ambient" or "tangent", that of the chain.
+        multiplicities: masses of the tokens; zero is a listener.
+        tolerance: of the averages over heads that D needs, 1e-3 by default.
+        seed: of those averages.
     """
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)

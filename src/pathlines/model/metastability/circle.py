@@ -12,7 +12,7 @@ from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
-from pathlines.kernels import circle_modes, circle_potential
+from pathlines.kernels.spectral.potential import circle_modes, circle_potential
 from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
 
 

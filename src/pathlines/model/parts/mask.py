@@ -60,7 +60,9 @@ class Mask(Module):
                 f"The mask leaves row {empty[0]} empty: every token up to it has multiplicity 0; give one of them mass."
             )
 
-    def scaled(self, attention: Attention, out: Float[Array, "n d"], masses: Float[Array, " n"]) -> Float[Array, "n d"]:
+    def scaled(
+        self, attention: Attention, out: Float[Array, "*heads r d"], masses: Float[Array, " n"]
+    ) -> Float[Array, "*heads r d"]:
         """Sums over a prefix as ``prefix`` has them; normalised kinds are averages already."""
         if not self.causal or self.prefix == "sum" or attention.normalised:
             return out

@@ -18,8 +18,8 @@ from pathlines.sweep.bench.fields import (
     jax_field,
     keops_field,
     numpy_field,
-    tokens,
     torch_field,
+    uniform_tokens,
     unit,
 )
 
@@ -67,7 +67,7 @@ def in_jax(way: str, steps: bool, p: Tokens) -> Call:
     return lambda: program(x).block_until_ready()
 
 
-def contenders(steps: bool) -> tuple[Contender, ...]:
+def drift_contenders(steps: bool) -> tuple[Contender, ...]:
     """Peers first, then ours, of which ``automatic`` is what a user gets."""
     square = lambda p: too_large(2 * p.pairs)  # noqa: E731
     return (
@@ -96,9 +96,9 @@ def steps_error(p: Tokens, answer: np.ndarray) -> float:
 
 for n, d in SIZES:
     for dtype in ("float32", "float64"):
-        name, build, quick = f"n={n},d={d}/{dtype}", partial(tokens, n, d, dtype), (n, d) in QUICK[dtype]
+        name, build, quick = f"n={n},d={d}/{dtype}", partial(uniform_tokens, n, d, dtype), (n, d) in QUICK[dtype]
         what = f"one softmax drift, general (Q, K, V), n = {n}, d = {d}"
-        add(Case(f"drift/{name}", n, d, dtype, what, build, contenders(steps=False), drift_error, quick))
+        add(Case(f"drift/{name}", n, d, dtype, what, build, drift_contenders(steps=False), drift_error, quick))
         if (n, d) in STEPPED:
             what = f"{STEPS} dependent drifts (explicit Euler on the sphere), general (Q, K, V), n = {n}, d = {d}"
-            add(Case(f"steps/{name}", n, d, dtype, what, build, contenders(steps=True), steps_error, quick))
+            add(Case(f"steps/{name}", n, d, dtype, what, build, drift_contenders(steps=True), steps_error, quick))

@@ -46,7 +46,7 @@ class Tokens(msgspec.Struct, frozen=True):
         return float(np.prod(self.x.shape[:-1]) * self.x.shape[-2] * self.x.itemsize)
 
 
-def tokens(n: int, d: int, dtype: str, *, general: bool = True, beta: float = 4.0) -> Tokens:
+def uniform_tokens(n: int, d: int, dtype: str, *, general: bool = True, beta: float = 4.0) -> Tokens:
     """Uniform tokens; general heads are near the identity, so that scores have the size of β."""
     rng = np.random.default_rng([n, d])
     x = rng.standard_normal((n, d))

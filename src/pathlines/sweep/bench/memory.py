@@ -49,11 +49,11 @@ def one_drift(method: str, n: str, d: str, rows: str, dtype: str) -> None:
     from pathlines.foundation.precision import enable_float64
     from pathlines.kernels.native import native_library
     from pathlines.kernels.portable import portable_attend
-    from pathlines.sweep.bench.fields import jax_field, tokens
+    from pathlines.sweep.bench.fields import jax_field, uniform_tokens
 
     enable_float64()
     native_library()
-    p = tokens(int(n), int(d), dtype, general=method != "automatic")
+    p = uniform_tokens(int(n), int(d), dtype, general=method != "automatic")
     x = jnp.asarray(p.x)
     before = peak_memory()
     if method == "portable":

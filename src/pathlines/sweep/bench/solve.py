@@ -17,7 +17,7 @@ from pathlines.integrate.batched import one_run, shared_settings
 from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 from pathlines.sweep.bench.case import Case, Contender, add
-from pathlines.sweep.bench.fields import Tokens, jax_field, numpy_field, tokens, torch_field
+from pathlines.sweep.bench.fields import Tokens, jax_field, numpy_field, torch_field, uniform_tokens
 
 UNTIL, TOLERANCE = 10.0, 1e-8
 
@@ -116,4 +116,16 @@ CONTENDERS = (
 )
 
 NAME, WHAT = "solve/n=32,d=3", f"n = 32, d = 3 to T = {UNTIL:g} at tolerance {TOLERANCE:g}"
-add(Case(NAME, 32, 3, "float64", WHAT, partial(tokens, 32, 3, "float64", general=False), CONTENDERS, solve_error, True))
+add(
+    Case(
+        NAME,
+        32,
+        3,
+        "float64",
+        WHAT,
+        partial(uniform_tokens, 32, 3, "float64", general=False),
+        CONTENDERS,
+        solve_error,
+        True,
+    )
+)

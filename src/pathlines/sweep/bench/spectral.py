@@ -15,7 +15,7 @@ from pathlines.kernels.spectral import degree, spectral_attend
 from pathlines.kernels.spectral.attend import portable_attention, start_of
 from pathlines.sweep.bench.case import NATIVE, QUADRATIC, Case, Contender, add
 from pathlines.sweep.bench.drift import drift_error, in_jax, in_torch
-from pathlines.sweep.bench.fields import Tokens, jax_field, tangent, tokens
+from pathlines.sweep.bench.fields import Tokens, jax_field, tangent, uniform_tokens
 from pathlines.sweep.bench.nufft import TOLERANCE, circle_nufft, circle_velocity, sphere_nufft, sphere_velocity
 
 BETA = 4.0
@@ -51,7 +51,7 @@ def quadratic(p: Tokens) -> str:
     return QUADRATIC if "pathlines_attend_" in text else ""
 
 
-def contenders(space: str, n: int) -> tuple[Contender, ...]:
+def spectral_contenders(space: str, n: int) -> tuple[Contender, ...]:
     """FINUFFT and, while it can be waited for, dense sums."""
     make, read = {"circle": (circle_nufft, circle_velocity), "sphere": (sphere_nufft, sphere_velocity)}[space]
     dense = (
@@ -70,5 +70,5 @@ def contenders(space: str, n: int) -> tuple[Contender, ...]:
 for space, d in (("circle", 2), ("sphere", 3)):
     for n in SIZES[space]:
         what = f"one softmax drift, Q = K = V = I, d = {d}, β = {BETA:g}, kernel error ≤ {TOLERANCE:g}, n = {n}"
-        build, quick = partial(tokens, n, d, "float64", general=False, beta=BETA), n in QUICK[space]
-        add(Case(f"{space}/n={n}", n, d, "float64", what, build, contenders(space, n), drift_error, quick))
+        build, quick = partial(uniform_tokens, n, d, "float64", general=False, beta=BETA), n in QUICK[space]
+        add(Case(f"{space}/n={n}", n, d, "float64", what, build, spectral_contenders(space, n), drift_error, quick))

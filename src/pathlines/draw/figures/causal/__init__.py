@@ -1,1 +1,5 @@
 """Figures of causal attention."""
+
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__, entries_only=True)

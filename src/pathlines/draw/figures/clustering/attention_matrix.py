@@ -18,8 +18,8 @@ from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.euclidean import classify_value
-from pathlines.model import RescaledAttention
-from pathlines.observable.attention import attention, attention_rank
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.observable.attention import attention_matrix, attention_rank
 
 
 def positive_value(d: int, seed: int) -> np.ndarray:
@@ -52,7 +52,7 @@ def _heat(axes: Axes, weights: np.ndarray, t: float, norm: PowerNorm) -> Any:
            "tolerance": 1e-6, "seed": 0},
     full={"until": 12.0, "frames": 481},
 )  # fmt: skip
-def attention_matrix(s: Any) -> Figure:
+def attention_matrices(s: Any) -> Figure:
     """Heat maps at a few times, and the rank at all times."""
     columns = len(s.times) + 1
     figure, rows = new_figure(2, columns, 1.95, 2.15, width_ratios=[1] * (columns - 1) + [1.45])
@@ -63,10 +63,10 @@ def attention_matrix(s: Any) -> Figure:
         start = np.asarray(Euclidean(d).cube(jax.random.key(s.seed), s.n, -s.start, s.start))
         dual = classify_value(value).left if d > 1 else np.ones(1)
         start = start[np.argsort(start @ dual)]
-        record = [attention, attention_rank.at(tolerance=s.tolerance), positions]
+        record = [attention_matrix, attention_rank.at(tolerance=s.tolerance), positions]
         run = flow(RescaledAttention(value), start, times=times, record=record)
         for axes, t in zip(panels, s.times):
-            shown = _heat(axes, run["attention"].values[np.searchsorted(run.time, t)], t, norm)
+            shown = _heat(axes, run["attention_matrix"].values[np.searchsorted(run.time, t)], t, norm)
             axes.set_ylabel("token $i$", labelpad=-8)
         panels[0].set_ylabel(f"d = {d}, n = {s.n}\ntoken $i$", labelpad=-4)
         rank = panels[-1]

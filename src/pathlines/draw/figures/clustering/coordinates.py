@@ -14,7 +14,7 @@ from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure, theory_line
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import flow
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 
 
 def sparse_spectrum(d: int, density: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

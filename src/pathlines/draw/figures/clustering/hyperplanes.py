@@ -17,7 +17,7 @@ from pathlines.draw.style import COLOURS, THEORY, new_figure
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import Run, flow
 from pathlines.limit.clustering.euclidean import classify_value, hyperplane_values
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 
 NAMES = ("$z_1$", "$z_2$", "$z_3$")
 

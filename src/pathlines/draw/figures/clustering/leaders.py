@@ -18,8 +18,8 @@ from pathlines.draw.style import COLOURS, new_figure
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
-from pathlines.model import RescaledAttention
-from pathlines.observable.attention import attention
+from pathlines.model.clustering.rescaled import RescaledAttention
+from pathlines.observable.attention import attention_matrix
 
 
 def _graph(axes: Axes, z: np.ndarray, weights: np.ndarray, threshold: float) -> None:
@@ -51,12 +51,12 @@ def leaders(s: Any) -> Figure:
     b, c = rng.uniform(-1, 1, (2, 2, 2))
     value, score = b @ b.T, c @ c.T
     start = Euclidean(2).cube(jax.random.key(s.seed), s.n, -s.start, s.start)
-    run = flow(RescaledAttention(value, score, score), start, times=s.times, record=[positions, attention])
+    run = flow(RescaledAttention(value, score, score), start, times=s.times, record=[positions, attention_matrix])
     figure, panels = new_figure(1, len(s.times), width=2.6, height=2.9)
     z = run["tokens"].values
     low, high = z.min(axis=(0, 1)), z.max(axis=(0, 1))
     margin = 0.09 * np.ptp(z, axis=(0, 1)).max()
-    for axes, tokens, weights, t in zip(panels[0], z, run["attention"].values, run.time):
+    for axes, tokens, weights, t in zip(panels[0], z, run["attention_matrix"].values, run.time):
         _graph(axes, tokens, weights, s.threshold)
         axes.set(xlim=(low[0] - margin, high[0] + margin), ylim=(low[1] - margin, high[1] + margin), aspect="equal")
         axes.set(xlabel="$z_1$", ylabel="$z_2$", title=f"t = {t:g}")

@@ -20,7 +20,7 @@ from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
 from pathlines.foundation.papers import EMERGENCE
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
-from pathlines.model import RescaledAttention
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.observable.attention import leaders
 from pathlines.observable.euclidean import dist_vertices
 

@@ -16,7 +16,7 @@ from pathlines.draw.style import COLOURS, MUTED, band, new_figure, theory_line
 from pathlines.foundation.papers import NORMALIZATION
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.clustering.schemes import reduced_trajectory, terminal_constant
-from pathlines.model import NormalisedAttention
+from pathlines.model.clustering.normalised import NormalisedAttention
 from pathlines.model.clustering.schemes import NGPT, MixLN, OneOf, PeriLN, PostLN, PreLN, SqrtScaling
 from pathlines.observable.pairs import u_mean
 

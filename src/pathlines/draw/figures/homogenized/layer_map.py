@@ -16,7 +16,7 @@ from pathlines.draw.style import COLOURS, THEORY, new_figure
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.pairs import mean_overlap
 
 COMPARED = ("layer map, d = ∞", "layer map, first order in 1/d", "ODE, printed drift", "chain, mean ± 2 s.e.")

@@ -19,7 +19,7 @@ from pathlines.draw.style import COLOURS, new_figure, theory_line
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import Run, chain
 from pathlines.limit.homogenized.logistic import log_mass_std, logistic_mass
-from pathlines.model import RandomTransformer
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.observable.sphere import mean_norm
 
 

@@ -18,8 +18,8 @@ from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.integrate import flow
 from pathlines.integrate.coupling import coupled_chains
-from pathlines.model import RandomTransformer
 from pathlines.model.homogenized.drift import HomogenizedODE
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.sde import HomogenizedSDE
 from pathlines.weights import GaussianHeads
 

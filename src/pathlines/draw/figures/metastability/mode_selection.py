@@ -15,7 +15,7 @@ from pathlines.draw.style import COLOURS, new_figure
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
 from pathlines.integrate import ensemble
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates, selection_probabilities
-from pathlines.model import CircleAttention
+from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.patterns import potential_modes
 
 

@@ -1,4 +1,5 @@
 """Ways to draw one random layer that have the same law and different costs."""
 
-from pathlines.model.homogenized.samplers.choice import SAMPLERS as SAMPLERS
-from pathlines.model.homogenized.samplers.choice import choose_sampler as choose_sampler
+from pathlines.foundation.namespace import namespace
+
+namespace(__name__)

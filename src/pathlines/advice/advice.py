@@ -1,0 +1,213 @@
+"""Advice on an architecture: its curve, its collapse depths, its regime, what would change them, and a verdict."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from pathlines.advice.knobs import KNOBS, WHAT_IFS, WhatIf
+from pathlines.advice.target import Change, Target, change, smallest_first
+from pathlines.architecture import Architecture
+from pathlines.architecture.read import Source, architecture_of
+from pathlines.foundation.progress import Progress
+from pathlines.limit.architecture.numbers import Numbers
+from pathlines.limit.architecture.predict import cosine_curve, predict
+from pathlines.limit.architecture.prediction import Prediction
+from pathlines.limit.architecture.start import Tokens, usual_tokens
+from pathlines.limit.architecture.summary import NARROW, simplex_summary
+from pathlines.limit.homogenized.regimes import regime
+
+LEVELS = (0.5, 0.9)
+_REGIMES = {
+    "static": "nothing moves (static regime)",
+    "sde": "small steps (SDE regime)",
+    "failure": "large steps (no limit of small ones; the layer map holds)",
+}
+_FURTHER = 4  # collapse is looked for down to this many times the depth
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The predicted mean cosine of a what-if at the layer in question, and its change."""
+
+    name: str
+    cosine: float
+    change: float
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """Everything that is said about an architecture.
+
+    ``collapse``: the first layer whose mean cosine reaches each level (None: not within four times the depth).
+    ``layer`` is the one that what-ifs and target are about; ``met`` is None without a target. ``whole_context``: the
+    mean cosine there for as many different tokens as the context holds (simplex map; None where a mask or a shared
+    layer makes it wrong).
+    """
+
+    architecture: Architecture
+    tokens: int
+    prediction: Prediction
+    collapse: dict[float, int | None]
+    regime: tuple[str, ...]
+    layer: int
+    outcomes: tuple[Outcome, ...]
+    target: Target | None
+    changes: tuple[Change, ...]
+    assumptions: tuple[str, ...]
+    whole_context: float | None = None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met."""
+        if self.target is None:
+            return None
+        return bool(self._cosine <= self.target.cosine)
+
+    @property
+    def _cosine(self) -> float:
+        return float(self.prediction.mean_cosine[self.layer])
+
+    @property
+    def verdict(self) -> str:
+        """One line for a log."""
+        spread = self.prediction.spread[self.layer]
+        text = f"mean cosine {self._cosine:.3f} ± {spread:.3f} after layer {self.layer}"
+        if self.target is None:
+            return text
+        return f"{text}: target ≤ {self.target.cosine:g} {'met' if self.met else 'missed'}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        document = msgspec.to_builtins(
+            {name: getattr(self, name) for name in ("architecture", "tokens", "layer", "outcomes", "target", "changes")}
+        )
+        causes = self.prediction.shares
+        return document | {
+            "verdict": self.verdict,
+            "met": self.met,
+            "whole_context": self.whole_context,
+            "collapse": {f"{level:g}": layer for level, layer in self.collapse.items()},
+            "regime": list(self.regime),
+            "causes_of_last_layer": causes,
+            "prediction": self.prediction.as_dict(),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def advise(
+    architecture: Source, tokens: Tokens | None = None, target: Target | None = None, *, what_if: bool = True
+) -> Advice:
+    """Predict, look for collapse, try what-ifs and, where a target is missed, search for the smallest change.
+
+    Args:
+        architecture: a config.json, TOML file or folder, the fields of a configuration, six numbers, or the record.
+        tokens: token ids, or how many different tokens; 64 (or the context) by default. The more, the slower.
+        target: ``pl.advice.Target(cosine, layer)``: the mean cosine may be at most this after that layer.
+        what_if: whether to try the named changes.
+
+    A few seconds: one prediction with spread, a dozen without, and some ten for each knob when a target is missed.
+    Neither JAX nor PyTorch is imported.
+    """
+    architecture = architecture_of(architecture)
+    tokens = usual_tokens(architecture) if tokens is None else tokens
+    depth = max(architecture.layers, target.layer if target else 0)
+    layer = target.layer if target else architecture.layers
+    with Progress("advising", 2 + len(WHAT_IFS) + len(KNOBS)) as bar:
+        done = count(1)
+        prediction = predict(architecture, tokens, layers=depth)
+        bar.update(next(done))
+        now = float(prediction.mean_cosine[layer])
+        collapse = _collapse(architecture, tokens, prediction)
+        outcomes, changes = [], []
+        for what in WHAT_IFS if what_if else ():
+            bar.update(next(done), what.name)
+            outcomes += _outcome(what, architecture, tokens, layer, now, moved=target is None)
+        if target is not None and now > target.cosine:
+            base = float(cosine_curve(architecture, tokens, layer)[-1])  # drawn heads must be the same in a difference
+            for knob in KNOBS:
+                bar.update(next(done), knob.name)
+                changes += change(knob, architecture, tokens, target, base)
+    return Advice(
+        architecture,
+        len(prediction.cosines),
+        prediction,
+        collapse,
+        _regime(architecture, prediction),
+        layer,
+        tuple(outcomes),
+        target,
+        smallest_first(changes),
+        _assumptions(architecture, prediction),
+        _whole_context(architecture, layer),
+    )
+
+
+def _whole_context(architecture: Architecture, layer: int) -> float | None:
+    a = architecture
+    if a.mask != "full" or a.shared or a.positions == "alibi" or Numbers.of(a).b >= NARROW:
+        return None
+    return float(simplex_summary(architecture, layers=layer).cosine[-1])
+
+
+def _collapse(architecture: Architecture, tokens: Tokens, prediction: Prediction) -> dict[float, int | None]:
+    curve = prediction.mean_cosine
+    if np.max(curve) < LEVELS[-1]:
+        curve = cosine_curve(architecture, tokens, _FURTHER * architecture.layers)
+    return {level: int(np.argmax(curve >= level)) if np.any(curve >= level) else None for level in LEVELS}
+
+
+def _outcome(
+    what: WhatIf, architecture: Architecture, tokens: Tokens, layer: int, now: float, *, moved: bool
+) -> list[Outcome]:
+    """None where nothing changes. ``moved``: where only the depth does, compare last layers, else leave it out."""
+    changed = what.change(architecture)
+    if changed is None or (changed.layers != architecture.layers and not moved):
+        return []
+    cosine = float(cosine_curve(changed, tokens, changed.layers if moved else layer)[-1])
+    return [Outcome(what.name, cosine, cosine - now)]
+
+
+def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ...]:
+    """The limit of the homogenized theory, the sharpness of attention, and what the first layer does."""
+    numbers, n = Numbers.of(architecture), len(prediction.cosines)
+    stays = architecture.placement in ("post", "sandwich")
+    rms = np.ones(1) if stays else prediction.residual_rms[:-1]
+    times = numbers.attention * architecture.norm_gain**2 / rms**2
+    tau = float(np.sum(times)) if len(times) > 1 else float(times[0]) * architecture.layers
+    step = math.sqrt(tau / architecture.layers)
+    found = regime(step, step * (numbers.dimension - 1) / numbers.dimension, architecture.layers, centred=True)
+    pace = f"diffusive time τ = {tau:.3g} of attention over the depth, {tau / architecture.layers:.3g} a layer"
+    lines = [f"{_REGIMES[found.label]}: {pace}"]
+    sharp, edge = float(prediction.logit_std[0]), math.sqrt(2 * math.log(n))
+    kind = "nearly uniform" if sharp < 0.5 else "soft" if sharp < edge else "resting on a few keys"
+    lines.append(
+        f"attention is {kind}: logits of a row vary by {sharp:.2g} (it condenses beyond √(2 log n) = {edge:.2g})"
+    )
+    if architecture.shared:
+        lines[0] += ", were layers independent; one layer at every depth adds up coherently, which is faster"
+    grown = float(prediction.residual_rms[1] / prediction.residual_rms[0]) ** 2
+    if not stays and grown > 2:
+        lines.append(f"the first layer multiplies the power of the stream by {grown:.3g}: it drowns the embedding")
+    return tuple(lines)
+
+
+def _assumptions(architecture: Architecture, prediction: Prediction) -> tuple[str, ...]:
+    n = len(prediction.cosines)
+    weights, width = "independent in every layer", "first order in 1/width"
+    if architecture.shared:
+        weights, width = "the same in every layer", "the mean in the limit of large width"
+    lines = [
+        f"weights at initialisation, Gaussian and {weights}; nothing is said about training",
+        f"{n} tokens; other lengths move the curve (roughly with log n)",
+        f"mean over seeds, with its standard deviation; {width}",
+    ]
+    if prediction.sampled:
+        lines.append(f"attention of {prediction.sampled} layers from drawn heads (logits too sharp to expand)")
+    if len(prediction.mean_cosine) - 1 > architecture.layers:
+        lines.append(f"layers beyond the {architecture.layers} there are go on in the same way")
+    if architecture.patch_inputs:
+        lines.append("patches of independent pixels of mean square one; real images are more alike")
+    return tuple(lines)

@@ -1,0 +1,19 @@
+# Written by docs/stubs.py.
+from pathlines.claim.gaussian import blow_up as blow_up
+from pathlines.claim.gaussian import closed_forms as closed_forms
+from pathlines.claim.gaussian import closure_exact as closure_exact
+from pathlines.claim.gaussian import common_limit as common_limit
+from pathlines.claim.gaussian import controls as controls
+from pathlines.claim.gaussian import field_laws as field_laws
+from pathlines.claim.gaussian import finite_context as finite_context
+from pathlines.claim.gaussian import finite_field as finite_field
+from pathlines.claim.gaussian import masked as masked
+from pathlines.claim.gaussian import masked_linear as masked_linear
+from pathlines.claim.gaussian import random_weights as random_weights
+from pathlines.claim.gaussian import reference_set as reference_set
+from pathlines.claim.gaussian import sigmoid_cloud as sigmoid_cloud
+from pathlines.claim.gaussian import sigmoid_in_practice as sigmoid_in_practice
+from pathlines.claim.gaussian import sinkhorn_flow as sinkhorn_flow
+from pathlines.claim.gaussian import starts as starts
+from pathlines.claim.gaussian import third_regime as third_regime
+from pathlines.claim.gaussian import unnormalised_cloud as unnormalised_cloud

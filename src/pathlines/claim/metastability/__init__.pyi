@@ -1,0 +1,27 @@
+# Written by docs/stubs.py.
+from pathlines.claim.metastability import cap_theorem as cap_theorem
+from pathlines.claim.metastability import cluster_numbers as cluster_numbers
+from pathlines.claim.metastability import dominant_degree as dominant_degree
+from pathlines.claim.metastability import energy_staircase as energy_staircase
+from pathlines.claim.metastability import fast_summation as fast_summation
+from pathlines.claim.metastability import fast_summation_limits as fast_summation_limits
+from pathlines.claim.metastability import first_degree as first_degree
+from pathlines.claim.metastability import formation_time as formation_time
+from pathlines.claim.metastability import hand_over as hand_over
+from pathlines.claim.metastability import kde_mode_belt as kde_mode_belt
+from pathlines.claim.metastability import kde_mode_counts as kde_mode_counts
+from pathlines.claim.metastability import kde_mode_moments as kde_mode_moments
+from pathlines.claim.metastability import merging_times as merging_times
+from pathlines.claim.metastability import mode_selection as mode_selection
+from pathlines.claim.metastability import particle_laws as particle_laws
+from pathlines.claim.metastability import pattern_growth as pattern_growth
+from pathlines.claim.metastability import perceptron_energy as perceptron_energy
+from pathlines.claim.metastability import perceptron_localisation as perceptron_localisation
+from pathlines.claim.metastability import perceptron_maximisers as perceptron_maximisers
+from pathlines.claim.metastability import perceptron_minimisers as perceptron_minimisers
+from pathlines.claim.metastability import perceptron_splitting as perceptron_splitting
+from pathlines.claim.metastability import polygon_saddles as polygon_saddles
+from pathlines.claim.metastability import quiet_runs as quiet_runs
+from pathlines.claim.metastability import slaving as slaving
+from pathlines.claim.metastability import slow_motion as slow_motion
+from pathlines.claim.metastability import slow_phase as slow_phase

@@ -1,0 +1,22 @@
+# Written by docs/stubs.py.
+from pathlines.domain import circle_law as circle_law
+from pathlines.domain import euclidean as euclidean
+from pathlines.domain import space as space
+from pathlines.domain import span as span
+from pathlines.domain import sphere as sphere
+from pathlines.domain.space import Domain as Domain
+from pathlines.domain.euclidean import Euclidean as Euclidean
+from pathlines.domain.circle_law import QuietMoments as QuietMoments
+from pathlines.domain.circle_law import QuietTokens as QuietTokens
+from pathlines.domain.sphere import Sphere as Sphere
+from pathlines.domain.circle_law import check_density_moments as check_density_moments
+from pathlines.domain.space import checked_tokens as checked_tokens
+from pathlines.domain.span import cholesky as cholesky
+from pathlines.domain.circle_law import circle_quantiles as circle_quantiles
+from pathlines.domain.circle_law import density_moments as density_moments
+from pathlines.domain.circle_law import effective_tokens as effective_tokens
+from pathlines.domain.circle_law import on_circle as on_circle
+from pathlines.domain.space import pair_deficits as pair_deficits
+from pathlines.domain.circle_law import quiet_start as quiet_start
+from pathlines.domain.span import reduced as reduced
+from pathlines.domain.space import sines as sines

@@ -1,0 +1,4 @@
+# Written by docs/stubs.py.
+from pathlines.draw.figures.causal import attention_paths as attention_paths
+from pathlines.draw.figures.causal import retrieval_profiles as retrieval_profiles
+from pathlines.draw.figures.causal import shape_diagram as shape_diagram

@@ -1,0 +1,21 @@
+# Written by docs/stubs.py.
+from pathlines.model import architecture as architecture
+from pathlines.model import attention_kinds as attention_kinds
+from pathlines.model import base as base
+from pathlines.model import causal as causal
+from pathlines.model import clustering as clustering
+from pathlines.model import gaussian as gaussian
+from pathlines.model import homogenized as homogenized
+from pathlines.model import metastability as metastability
+from pathlines.model import parts as parts
+from pathlines.model import self_attention as self_attention
+from pathlines.model.base import Description as Description
+from pathlines.model.base import MODELS as MODELS
+from pathlines.model.base import Model as Model
+from pathlines.model.base import PathModel as PathModel
+from pathlines.model.self_attention import SelfAttention as SelfAttention
+from pathlines.model.base import Snapshot as Snapshot
+from pathlines.model.attention_kinds import builder as builder
+from pathlines.model.base import checked_multiplicities as checked_multiplicities
+from pathlines.model.base import in_rows as in_rows
+from pathlines.model.base import physical_memory as physical_memory

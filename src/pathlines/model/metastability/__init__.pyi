@@ -1,0 +1,19 @@
+# Written by docs/stubs.py.
+from pathlines.model.metastability import circle as circle
+from pathlines.model.metastability import circle_density as circle_density
+from pathlines.model.metastability import perceptron_landscape as perceptron_landscape
+from pathlines.model.metastability import zonal as zonal
+from pathlines.model.metastability.circle import CircleAttention as CircleAttention
+from pathlines.model.metastability.circle_density import CircleDensity as CircleDensity
+from pathlines.model.metastability.perceptron_landscape import PerceptronLandscape as PerceptronLandscape
+from pathlines.model.metastability.zonal_start import QuietZonal as QuietZonal
+from pathlines.model.metastability.zonal import Rings as Rings
+from pathlines.model.metastability.zonal import ZonalMeasure as ZonalMeasure
+from pathlines.model.metastability.zonal_start import coupling as coupling
+from pathlines.model.metastability.zonal_start import harmonic_numbers as harmonic_numbers
+from pathlines.model.metastability.perceptron_landscape import neurons_in_plane as neurons_in_plane
+from pathlines.model.metastability.zonal_start import orthonormal_polynomials as orthonormal_polynomials
+from pathlines.model.metastability.zonal_start import zonal_polynomials as zonal_polynomials
+from pathlines.model.metastability.zonal_start import zonal_quiet_start as zonal_quiet_start
+from pathlines.model.metastability.zonal_start import zonal_rule as zonal_rule
+from pathlines.model.metastability.zonal_start import zonal_start as zonal_start

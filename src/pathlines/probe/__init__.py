@@ -1,1 +1,0 @@
-"""Real transformers: the same observables on torch modules. Torch is imported in this room only."""
