@@ -86,6 +86,8 @@ def test_public_configurations_are_understood_whole(name):
         ({**LLAMA, "num_attention_heads": 7, "num_key_value_heads": 7}, "7 heads do not divide the width 576; write"),
         ({**LLAMA, "hidden_act": ["silu"]}, r"`hidden_act` must be one of .*, but is \['silu'\]"),
         ({**LLAMA, "initializer_range": 1e200}, "deviations.embedding` must be a finite number ≥ 0 and ≤ 1e.06"),
+        ({**LLAMA, "rope_scaling": {"rope_type": 5}}, "rope_scaling: `rope_type` must be a word, but is 5"),
+        ({**LLAMA, "rope_scaling": {"type": "linear", "factor": None}}, "`factor` must be a number for linear scaling"),
         ({**LLAMA, "rope_parameters": [1]}, "`rope_parameters` must be an object"),
         ({**LLAMA, "rope_parameters": {"rope_theta": "a"}}, "rope_parameters: `rope_theta` must be a number"),
         ({**LLAMA, "rope_parameters": {"full_attention": "a"}}, "`full_attention` must be an object"),

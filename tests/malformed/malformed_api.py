@@ -58,7 +58,7 @@ def good_calls():
         "LinearGaussian": {**gaussian, "offset": 0.0},
         "LogisticPair": {"kappa": 2.0, "time_step": 0.01},
         "LowTemperaturePair": {"d": 4, "step": 0.3, "heads": 1, "sigma_v": 1.0},
-        "MaskedLinearGaussian": {**gaussian, "blocks": 2, "shares": np.ones(2), "prefix": "sum"},
+        "MaskedLinearGaussian": {**gaussian, "blocks": LINE, "shares": np.ones(3), "prefix": "sum"},
         "MixtureHeads": {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1)},
         "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": softmax, "weights": plain},
         "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},

@@ -34,8 +34,9 @@ GOOD = {
     "tradeoff": "tradeoff --n 8",
 }
 MEANT = {
-    ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("run", "--record"): {""}, ("bench", "--only"): {""},
-    ("figure", "--figure"): {"{folder}"}, ("run", "--animate"): {"{folder}"},
+    ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
+    ("run", "--record"): {""}, ("bench", "--only"): {""},
+    ("figure", "--figure"): {"{folder}", "{folder}/x"}, ("run", "--animate"): {"{folder}"},
     ("animate", "--animate"): {"{folder}"}, ("advise", "--target-cosine"): {"-1"},
 }  # fmt: skip
 """Spoilt words that are fine after all: for these options they have a meaning."""

@@ -8,6 +8,7 @@ import contextlib
 import io
 import random
 import signal
+import subprocess
 import sys
 import warnings
 from collections import Counter
@@ -128,6 +129,15 @@ def test_all_malformed_lines_are_refused(lines):
     wrong, counted = judged(lines, fate_of_line)
     assert not wrong, "\n".join(wrong)
     assert counted["refused"] >= FULL // 3
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_says_the_same(lines):
+    """Twenty lines in real processes: one line on stderr, nothing on stdout, exit code 2."""
+    for what, words in random.Random(20).sample(lines, 20):
+        done = subprocess.run([sys.executable, "-m", "pathlines", *words], capture_output=True, text=True, timeout=60)
+        said = done.stderr.strip().splitlines()
+        assert (done.returncode, done.stdout, len(said)) == (2, "", 1), (what, done)
 
 
 def test_what_was_accepted_before_is_refused():

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention import LinearAttention
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.module import Module
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.gaussian.closure import matrices, stacked_heads
-from pathlines.model.parts.mask import Mask
+from pathlines.model.parts.mask import PREFIXES
 from pathlines.numerics.jacobi import orthogonal_rows
 
 
@@ -65,10 +65,12 @@ class MaskedLinearGaussian(Model):
         prefix: str = "sum",
     ) -> None:
         self.value, self.query, self.key = stacked_heads(value, query, key, scale)
-        whole = np.ndim(blocks) == 0
-        self.prefix = Mask(LinearAttention(), True if whole else blocks, prefix).prefix
-        sizes = np.ones(positive_integer("blocks", blocks), int) if whole else np.unique(blocks, return_counts=True)[1]
-        self.sizes = None if whole else tuple(map(int, sizes))
+        given = not np.isscalar(blocks)
+        places = finite_array("blocks", blocks, ("n",)) if given else np.arange(positive_integer("blocks", blocks))
+        require(bool(np.all(np.diff(places) >= 0)), "blocks", "hold positions that do not decrease", places)
+        sizes = np.unique(places, return_counts=True)[1]
+        self.sizes = tuple(map(int, sizes)) if given else None
+        self.prefix = one_of("prefix", prefix, PREFIXES)
         masses = sizes if shares is None else finite_array("shares", shares, (len(sizes),))
         require(bool(np.all(masses > 0)), "shares", "be positive", masses)
         self.shares = jnp.asarray(masses / np.sum(masses))
