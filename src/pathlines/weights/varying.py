@@ -23,17 +23,16 @@ class VaryingWeights(Weights):
     value: Any
 
     def __init__(self, value: Any, query: Any = None, key: Any = None) -> None:
-        given = {"query": query, "key": key, "value": value}
-        parts = {k: None if m is None else array_or_schedule(k, m) for k, m in given.items()}
-        self.query, self.key, self.value = parts["query"], parts["key"], parts["value"]
-        first = [None if m is None else stacked(k, _start(m), 1) for k, m in parts.items()]
-        check_heads(first[0], first[1], first[2])
+        given = (("query", query), ("key", key))
+        self.query, self.key = (None if m is None else array_or_schedule(name, m) for name, m in given)
+        self.value = array_or_schedule("value", value)
+        first = [None if m is None else stacked(k, _start(m), 1) for k, m in (("query", self.query), ("key", self.key))]
+        check_heads(first[0], first[1], stacked("value", _start(self.value), 1))
 
     def at(self, t: Array) -> Heads | None:
         """The heads of that time."""
-        now = [m(t) if isinstance(m, Schedule) else m for m in (self.query, self.key, self.value)]
-        query, key, value = (None if m is None else m if m.ndim == 3 else m[None] for m in now)
-        return Heads(query, key, value)
+        query, key = (None if m is None else _stack(m, t) for m in (self.query, self.key))
+        return Heads(query, key, _stack(self.value, t))
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -44,6 +43,11 @@ class VaryingWeights(Weights):
     def value_sign(self) -> Array:
         """Values carry their own sign."""
         return jnp.ones((), _start(self.value).dtype)
+
+
+def _stack(matrix: Any, t: Array) -> Array:
+    now: Array = matrix(t) if isinstance(matrix, Schedule) else matrix
+    return now if now.ndim == 3 else now[None]
 
 
 def _start(matrix: Any) -> Array:
