@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 def drift_of(n, d, beta, dtype, summation, relative):
     model = pl.SelfAttention(beta, summation=summation)
     model = jax.tree.map(lambda x: x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x, model)
-    return jax.jit(lambda x: model.summed(n, d, dtype, relative)[0].attend(x, jnp.zeros((), dtype))[0])
+    return jax.jit(lambda x: model.with_fast_sums(n, d, dtype, relative)[0].attend(x, jnp.zeros((), dtype))[0])
 
 
 def medians(calls, rounds):

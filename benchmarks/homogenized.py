@@ -109,7 +109,7 @@ def never_slower(cases=12):
     while len(rows) < cases:
         n, d, heads = int(2 ** rng.uniform(1, 8)), int(2 ** rng.uniform(2, 9)), int(2 ** rng.uniform(0, 4))
         net = pl.RandomTransformer(d, heads=heads, logit_scale=2.0)
-        if n > d or net.sampled((n, d), False)[1] == "naive":
+        if n > d or net.sampler_for((n, d), False)[1] == "naive":
             continue
         depth = int(np.clip(5e7 / (3 * heads * d**2), 20, 200))
         times = interleaved({name: chain_call(d, heads, name, depth, n=n) for name in ("auto", "naive")}, 5)

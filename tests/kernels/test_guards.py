@@ -26,7 +26,7 @@ def turned(angle):
 def test_tokens_that_do_not_find_themselves(angle, method):
     """Q^T K = βR: a token sees itself at score β cos(angle) only, so Z may be as small as e^{-β(1-cos angle)}/n."""
     model = SelfAttention(25.0, weights=FixedWeights(np.eye(2), turned(angle), np.eye(2)))
-    assert model.summed(N, 2, "float64", 1e-9)[1].method == method
+    assert model.with_fast_sums(N, 2, "float64", 1e-9)[1].method == method
 
 
 @pytest.mark.parametrize(("mass", "form"), [(1.0, "circle-fourier"), (1e-12, "tokens")])
@@ -37,7 +37,7 @@ def test_tokens_with_hardly_any_mass(mass, form):
     model = SelfAttention(40.0, multiplicities=np.append(np.ones(N - 1), mass))
     assert choose_form(model, tokens, ()).form.name == form
     method = "spectral" if form == "circle-fourier" else "fused"
-    assert model.summed(N, 2, "float64", 1e-9)[1].method == method
+    assert model.with_fast_sums(N, 2, "float64", 1e-9)[1].method == method
 
 
 @pytest.mark.parametrize("relative", [1e-6, 1e-9, 1e-11])

@@ -26,7 +26,7 @@ def looks(model, tokens, observable, count=400):
 def test_means_over_heads_are_f_and_g(sampler, which):
     """400 layers of 8 heads: the mean within 4.5 standard errors of f (g), for every sampler."""
     chain = RandomTransformer(D, heads=8, logit_scale=B, qk_dim=D)
-    model = chain.sampled((N, D), False, sampler)[0]
+    model = chain.sampler_for((N, D), False, sampler)[0]
     found = looks(model, Sphere(D).simplex(N, 0.3), (participation, shared_attention)[which])
     assert abs(found.mean() - quadrature(N, B, 0.3, p=D)[which]) < 4.5 * found.std(ddof=1) / np.sqrt(len(found))
 
@@ -34,7 +34,7 @@ def test_means_over_heads_are_f_and_g(sampler, which):
 def test_known_attention():
     """β = 0 attends to all keys alike; a fixed model has one head."""
     tokens = Sphere(D).simplex(N, 0.0)
-    uniform = RandomTransformer(D, beta=0.0).sampled((N, D), False, "uniform")[0]
+    uniform = RandomTransformer(D, beta=0.0).sampler_for((N, D), False, "uniform")[0]
     assert looks(uniform, tokens, participation, 1)[0] == pytest.approx(1 / N)
     weights = np.exp(2.0 * np.eye(N))
     weights /= weights.sum(axis=1, keepdims=True)

@@ -25,7 +25,6 @@ from pathlines.integrate.advance import Controls as Controls
 from pathlines.integrate.coupling import Coupling as Coupling
 from pathlines.integrate.gaussian_fate import Fate as Fate
 from pathlines.integrate.run import Final as Final
-from pathlines.integrate.forms import Form as Form
 from pathlines.integrate.geodesic import GeodesicEuler as GeodesicEuler
 from pathlines.integrate.coarsen import Grouping as Grouping
 from pathlines.integrate.journey import Journey as Journey
@@ -35,7 +34,6 @@ from pathlines.integrate.staircase import Merger as Merger
 from pathlines.integrate.methods import Method as Method
 from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
 from pathlines.integrate.observe import Observable as Observable
-from pathlines.integrate.forms import Posed as Posed
 from pathlines.integrate.advance import Program as Program
 from pathlines.integrate.cluster_pulls import Pulls as Pulls
 from pathlines.integrate.geodesic import RKMK4 as RKMK4
@@ -45,7 +43,6 @@ from pathlines.integrate.methods import RungeKutta as RungeKutta
 from pathlines.integrate.staircase import Staircase as Staircase
 from pathlines.integrate.traced import TracedRun as TracedRun
 from pathlines.integrate.coupling import WithListeners as WithListeners
-from pathlines.integrate.checked import admitted_tokens as admitted_tokens
 from pathlines.integrate.advance import advance as advance
 from pathlines.integrate.run import as_json as as_json
 from pathlines.integrate.loops import bounded_while as bounded_while
@@ -54,6 +51,7 @@ from pathlines.integrate.checked import cast as cast
 from pathlines.integrate.certify import certificates as certificates
 from pathlines.integrate.chain import chain as chain
 from pathlines.integrate.observe import checked_observables as checked_observables
+from pathlines.integrate.checked import checked_start as checked_start
 from pathlines.integrate.forms import choose_form as choose_form
 from pathlines.integrate.checked import chosen_method as chosen_method
 from pathlines.integrate.cluster_pulls import closest as closest

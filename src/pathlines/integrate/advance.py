@@ -125,7 +125,7 @@ def advance(
 
     def unfinished(c: Carry, target: Array) -> Array:
         going = (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
-        ripe = model.is_ripe(c.state) if program.watch else None
+        ripe = model.should_pause(c.state) if program.watch else None
         return going if ripe is None else going & ~(ripe & controls.watch)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
@@ -198,7 +198,7 @@ def _scale(model: Model, controls: Controls, x: State, y: State) -> State:
     def one(a: Array, b: Array) -> Array:
         larger = jnp.maximum(jnp.abs(a), jnp.abs(b))
         size = controls.atol + controls.rtol * larger
-        if model.settles_relatively:
+        if model.relative_control:
             size = size + 32 * jnp.finfo(a.dtype).eps * jnp.max(larger)
         return jnp.where(size > 0, size, 1.0).astype(a.dtype)
 

@@ -122,7 +122,7 @@ def chain(
     if traced and sampler == "auto":
         posed, name, reason = model, "direct", "traced: the layer map itself, whose derivative is that of its matrices"
     else:
-        posed, name, reason = model.sampled(first.shape, ambient, sampler)
+        posed, name, reason = model.sampler_for(first.shape, ambient, sampler)
     chosen = chosen or (positions if posed.has_tokens else _whole_state(jax.eval_shape(posed.initial, example)),)
     clocks = model.clocks
     tick = jnp.asarray(next(iter(clocks.values()), 1.0), first.dtype)
@@ -209,7 +209,7 @@ def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNG
         return start, example
     if isinstance(start, list):
         start = finite_array("start", start)
-    arrays = jax.tree.map(lambda x: traceable_array("start", x), model.admitted(start))
+    arrays = jax.tree.map(lambda x: traceable_array("start", x), model.as_tokens(start))
     model.check(arrays)
     leaves = jax.tree.leaves(arrays)
     single = all(x.dtype == np.float32 for x in leaves)

@@ -23,7 +23,7 @@ FIXED_STEP_ERROR = 1e-10
 Recorded = Sequence[Observable | str] | Observable | str
 
 
-def admitted_tokens(model: Model, tokens: Any) -> jax.Array:
+def checked_start(model: Model, tokens: Any) -> jax.Array:
     """Tokens as a float array of one dtype, checked against the model."""
     of_kind("model", model, Model, "a model")
     array = traceable_array("tokens", tokens)

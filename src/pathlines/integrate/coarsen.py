@@ -14,7 +14,7 @@ import numpy as np
 
 from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError, finite_number, require
-from pathlines.integrate.checked import admitted_tokens
+from pathlines.integrate.checked import checked_start
 from pathlines.integrate.cluster_flow import cluster_flow, merging_gap
 from pathlines.integrate.cluster_pulls import energy_of, pulls
 from pathlines.integrate.flow import flow
@@ -102,7 +102,7 @@ def coarsen(
     beta = finite_number("beta", float(model.beta), 0.0, open_low=True)
     until = finite_number("until", until, 0.0, open_low=True)
     width = merging_gap(delta, beta)
-    x = np.asarray(admitted_tokens(model, tokens), float)
+    x = np.asarray(checked_start(model, tokens), float)
     masses = np.asarray(model.normalised_masses(len(x), x.dtype))
     stretch, now, runs = 8.0 * (1.0 if kind == "sa" else np.sqrt(1 + 2 * np.pi * beta)), 0.0, []
     while now < until:
@@ -175,8 +175,7 @@ def _continued(
 
 def _kind(model: Any) -> str:
     """ "sa" or "usa" for the models that clusters can continue."""
-    plain = isinstance(model, SelfAttention) and model.identity == "identity" and model.on_sphere
-    if not plain or float(model.weights.value_sign) != 1:
+    if not isinstance(model, SelfAttention) or model.plain_obstacle() is not None:
         raise ArgumentError(
             "Argument `model` must be SA or USA on the sphere with Q = K = V = I, but is another model."
         )

@@ -19,7 +19,7 @@ from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.schedule import at_time
 from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
-from pathlines.integrate.checked import Recorded, admitted_tokens, cast, time_grid
+from pathlines.integrate.checked import Recorded, cast, checked_start, time_grid
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Run, describe, provenance
@@ -78,7 +78,7 @@ def ensemble(
     memory = finite_number("memory", memory, 0.0, open_low=True)
     runs, grid = positive_integer("runs", runs), time_grid(until, times)
     name, values = _parameter(model, over)
-    example = admitted_tokens(model, law(key))
+    example = checked_start(model, law(key))
     exact = cast(model, example.dtype)
     swept = (exact if name is None else _with(exact, name, value) for value in values)
     chosen = checked_observables(record, swept, example.dtype) or (positions,)

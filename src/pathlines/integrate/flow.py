@@ -19,7 +19,7 @@ from pathlines.foundation.progress import Progress
 from pathlines.foundation.traceable import is_traced
 from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
-from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast, chosen_method, time_grid
+from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start, chosen_method, time_grid
 from pathlines.integrate.checkpoint import capture, restore
 from pathlines.integrate.forms import choose_form, with_sums
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
@@ -84,7 +84,7 @@ def flow(
         require(resume is None and checkpoint is None, "checkpoint", "be None in a traced function", checkpoint)
         grid = time_grid(until, times)
         return traced_flow(model, tokens, grid, record, accumulate, method, rtol, atol, step, form, max_steps)
-    tokens, grid = admitted_tokens(model, tokens), time_grid(until, times)
+    tokens, grid = checked_start(model, tokens), time_grid(until, times)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     summed = checked_observables(accumulate, [model], tokens.dtype)
     scheme = chosen_method(method, step, model)

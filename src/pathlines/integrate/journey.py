@@ -48,13 +48,13 @@ def _look_at_all(
 
 @eqx.filter_jit
 def _ripe(model: Model, state: Any) -> Any:
-    return model.is_ripe(state)
+    return model.should_pause(state)
 
 
 def _asks_between_blocks(model: Model) -> bool:
     """Whether a hand-over can only be found by asking, not by a state that is ripe."""
     kind = type(model)
-    return kind.handover is not Model.handover and kind.is_ripe is Model.is_ripe
+    return kind.handover is not Model.handover and kind.should_pause is Model.should_pause
 
 
 ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
@@ -144,7 +144,7 @@ class Journey:
         dtype, rest = self.carry.t.dtype, np.full(size - len(block), np.nan)
         rtol, atol = self.tolerances
         if atol is None:
-            atol = 0.0 if self.model.settles_relatively else rtol
+            atol = 0.0 if self.model.relative_control else rtol
         rate, floor, last, times = (constant(x, dtype) for x in (rtol, atol, end, np.append(block, rest)))
         flags = (constant(self.fresh, bool), constant(self.watching, bool))
         controls = Controls(rate, floor, last, constant(self._budget(), self.carry.accepted.dtype), *flags)
@@ -179,7 +179,7 @@ class Journey:
         if status == STALLED:
             return f"stalled at t = {t:.6g}: the step size fell below rounding"
         if status == DIVERGED:
-            return f"diverged at t = {t:.6g}: the velocity is no longer finite or {self.model.beyond}"
+            return f"diverged at t = {t:.6g}: the velocity is no longer finite or {self.model.inadmissible}"
         if int(self.carry.accepted) + int(self.carry.rejected) >= self.max_steps:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
@@ -225,5 +225,5 @@ class Journey:
 
     def _residual(self, energy: np.ndarray, work: np.ndarray) -> np.ndarray:
         """(E(t) - E(0) - ∫D)/E_max; relative to one half at β = 0, where E is ½|mean|²."""
-        beta = float(self.posed.model.beta)  # type: ignore[attr-defined]
+        beta = float(self.posed.model.beta)
         return (energy - energy[0] - work) * (2 * beta if beta > 0 else 2.0)

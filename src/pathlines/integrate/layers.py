@@ -16,7 +16,7 @@ from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.schedule import at_time
 from pathlines.foundation.traceable import is_traced, traceable_number
-from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
+from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start
 from pathlines.integrate.forms import Form
 from pathlines.integrate.loops import frugal_repeat, frugal_scan
 from pathlines.integrate.observe import Observable, checked_observables, positions
@@ -44,7 +44,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     """
     began = clock.perf_counter()
     make_room_for_programs()
-    tokens = admitted_tokens(model, tokens)
+    tokens = checked_start(model, tokens)
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
@@ -53,7 +53,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     if is_traced(model, tokens, eta):
         return _traced_layers(model, tokens, eta, chosen, depth, every)
     n, d = tokens.shape[-2:]
-    exact, choice = cast(model, tokens.dtype).summed(n, d, tokens.dtype, FIXED_STEP_ERROR / 10)
+    exact, choice = cast(model, tokens.dtype).with_fast_sums(n, d, tokens.dtype, FIXED_STEP_ERROR / 10)
     final, columns = _stack(exact, exact.initial(tokens), jnp.asarray(eta, tokens.dtype), chosen, depth // every, every)
     numbers = np.arange(0, depth + 1, every)
     data = xr.Dataset(coords={"time": eta * numbers, "layer": ("time", numbers)})

@@ -15,7 +15,7 @@ from jaxtyping import Array
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
-from pathlines.integrate.checked import Recorded, admitted_tokens, cast, time_grid
+from pathlines.integrate.checked import Recorded, cast, checked_start, time_grid
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.model.base import Model
 
@@ -43,7 +43,7 @@ def side_by_side(
         raise ArgumentError(f"Argument `tokens` must hold one start a model ({len(models)}), but holds {len(tokens)}.")
     if len({jax.tree.structure(m) for m in models}) != 1:
         raise ArgumentError("Argument `models` must hold models that differ in numbers only.")
-    starts = admitted_tokens(models[0], tokens)
+    starts = checked_start(models[0], tokens)
     chosen = checked_observables(record, models, starts.dtype) or (positions,)
     for model, start in zip(models, starts, strict=True):
         limit, why = model.horizon(start)

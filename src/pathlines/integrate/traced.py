@@ -9,7 +9,7 @@ import jax
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.batched import lane, shared_settings
-from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, admitted_tokens, cast
+from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start
 from pathlines.integrate.forms import Form
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.integrate.run import Final, Run
@@ -72,7 +72,7 @@ def traced_flow(
     """``flow`` whose numbers are tracers: the form "tokens", compiled once for each shape."""
     if form not in ("auto", "tokens"):
         raise FormError(f"The {form} form has no derivative: inside jax.grad, jit or vmap the form is 'tokens'.")
-    tokens = admitted_tokens(model, tokens)
+    tokens = checked_start(model, tokens)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     summed = checked_observables(accumulate, [model], tokens.dtype)
     exact, sums = with_cheapest_sums(cast(model, tokens.dtype), tokens, rtol if step is None else FIXED_STEP_ERROR)
@@ -89,7 +89,7 @@ def traced_flow(
 def with_cheapest_sums(model: Model, tokens: Any, tolerance: float) -> tuple[Model, str]:
     """The model with its cheapest sums, and which they are, in words where they are not direct."""
     n, d = tokens.shape[-2:]
-    model, choice = model.summed(n, d, tokens.dtype, tolerance / 10)
+    model, choice = model.with_fast_sums(n, d, tokens.dtype, tolerance / 10)
     return model, f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""
 
 

@@ -95,7 +95,7 @@ class Model(Module):
         """Numbers that decide the behaviour and follow from the parameters; shown with every run."""
         return {}
 
-    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
         """The model whose ``random_layer`` a chain runs from starts of that shape: (model, its name, the reason).
 
         ``ambient`` says that the records look at ambient coordinates. Models with several exact samplers override this.
@@ -104,7 +104,7 @@ class Model(Module):
             raise ArgumentError(f"Argument `sampler` must be 'auto' for {type(self).__name__}, but is {sampler!r}.")
         return self, "direct", "the only sampler of this model"
 
-    def admitted(self, start: Any) -> Any:
+    def as_tokens(self, start: Any) -> Any:
         """A start in another form than tokens (a Gram matrix, say) brought to the form that ``initial`` takes."""
         return start
 
@@ -135,7 +135,7 @@ class Model(Module):
         """Attention of each head; of one more layer, drawn from ``key``, where heads are random."""
         return self.attention_matrix(state, t)[None]
 
-    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """This model with sums over tokens in the cheapest way of relative error below ``relative``, and the choice."""
         return self, None
 
@@ -161,7 +161,7 @@ class Model(Module):
         return None
 
     @property
-    def beyond(self) -> str:
+    def inadmissible(self) -> str:
         """What it means that a state is no longer ``admissible``, for the message of a run that stops there."""
         return "the state left the model's domain"
 
@@ -171,7 +171,7 @@ class Model(Module):
         return True
 
     @property
-    def settles_relatively(self) -> bool:
+    def relative_control(self) -> bool:
         """Whether step control must be purely relative (states that decay to zero with meaningful digits)."""
         return False
 
@@ -191,7 +191,7 @@ class Model(Module):
         """A model that continues more accurately from here (same observables), with the reason; else ``None``."""
         return None
 
-    def is_ripe(self, state: State) -> Array | None:
+    def should_pause(self, state: State) -> Array | None:
         """Whether a run should pause here to consider ``handover``; ``None`` when there is no need to watch."""
         return None
 

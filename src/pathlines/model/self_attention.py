@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
 from pathlines.model.clustering.gram import GramAttention
 from pathlines.model.parts.energy import over_value, pair_energy
 from pathlines.model.parts.mask import Mask
+from pathlines.model.parts.offer import Offer, OffersForms, Wanted
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.model.parts.summation import SpectralSum, lightest, reduction_of
 from pathlines.model.parts.value_symmetry import energy_identity, symmetric_value
@@ -37,7 +39,7 @@ DIRECT_ERROR = 1e-10
 """Relative error of spectral sums in a drift that is called by itself, where no run has a tolerance."""
 
 
-class SelfAttention(Model):
+class SelfAttention(OffersForms, Model):
     """dx_i/dt = P_{x_i}( Σ_h Σ_j a^h_ij V_h x_j + W σ(B x_i + b) ), a_ij ∝ e^{β<Q x_i, K x_j>}.
 
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
@@ -77,7 +79,7 @@ class SelfAttention(Model):
     multiplicities: Float[Array, " n"] | None
     top: Float[Array, ""]
     space: str = eqx.field(static=True)
-    identity: str = eqx.field(static=True)
+    energy_kind: str = eqx.field(static=True)
     symmetric_value: bool = eqx.field(static=True)
     summation: str = eqx.field(static=True)
     fast: SpectralSum | None
@@ -114,7 +116,7 @@ class SelfAttention(Model):
         whole = multiplicities is None or self.mask.causal or is_traced(multiplicities)
         self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1
         self.space = space
-        self.identity, top = _energy_identity(self)
+        self.energy_kind, top = _energy_identity(self)
         self.top = jnp.asarray(top)
         self.symmetric_value = symmetric_value(self.weights)
         require(summation in SUMMATIONS, "summation", f"be one of {', '.join(SUMMATIONS)}", summation)
@@ -124,6 +126,20 @@ class SelfAttention(Model):
         if not isinstance(self.attention, UnnormalisedAttention) or unknown((self.beta, self.attention)):
             return False
         return float(self.beta) - float(self.attention.shift) > 700
+
+    def plain_obstacle(self) -> str | None:
+        """Why this is not SA or USA with Q = K = V = I on the sphere, or nothing."""
+        if changed := overridden(self, SelfAttention):
+            return f"{type(self).__name__} has its own `{changed[0]}`"
+        if self.energy_kind != "identity" or float(self.weights.value_sign) != 1:
+            return "it needs softmax or unnormalised attention with Q = K = V = I on the sphere"
+        return None
+
+    def forms(self, wanted: Wanted) -> Iterator[Offer]:
+        """Tokens, their span, Fourier modes on the circle, pair deficits."""
+        from pathlines.model.parts.attention_forms import attention_forms
+
+        return attention_forms(self, wanted)
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -180,7 +196,7 @@ class SelfAttention(Model):
         return self.attention.legible(paired)
 
     @property
-    def beyond(self) -> str:
+    def inadmissible(self) -> str:
         """Scores without digits."""
         return "scores are so large that their rounding decides the weights"
 
@@ -219,7 +235,7 @@ class SelfAttention(Model):
         return out, log_scale
 
     def _harmonics(self, x: Float[Array, "n d"]) -> SpectralSum | None:
-        """Those that ``summed`` chose for a run; where a drift is called by itself, those that were asked for."""
+        """Those that a run chose by ``with_fast_sums``; in a drift called by itself, those that were asked for."""
         if self.fast is not None or self.summation != "spectral":
             return self.fast
         if is_traced(self.beta):
@@ -228,7 +244,7 @@ class SelfAttention(Model):
                 "compile jax.jit(lambda x, t: model.drift(x, t)), use flow, or sweep with summation='dense'."
             )
         n, d = x.shape
-        model: Any = self.summed(n, d, x.dtype, DIRECT_ERROR)[0]
+        model: Any = self.with_fast_sums(n, d, x.dtype, DIRECT_ERROR)[0]
         found: SpectralSum = model.fast
         return found
 
@@ -238,7 +254,7 @@ class SelfAttention(Model):
         out, log_scale = attend(self.attention, x, heard, heard, masses, mask.causal, beta=self.beta, last=mask.last)
         return mask.scaled(self.attention, out, masses), log_scale
 
-    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """With the cheapest sums whose relative error is below ``relative``; directly, where β is not one number."""
         if unknown(self):
             require(
@@ -296,7 +312,7 @@ class SelfAttention(Model):
         masses = self.normalised_masses(*_like(state))
         if state.shape[0] > MANY_TOKENS:
             return self._energy_by_sums(state, t, masses)
-        if self.identity in ("matched", "opposed"):
+        if self.energy_kind in ("matched", "opposed"):
             query, key = self.paired(state, t)
             deficits = self.top - query @ key.T  # before β, so that β = 0 has an energy too
         else:
@@ -323,15 +339,14 @@ class SelfAttention(Model):
         masses = self.normalised_masses(*_like(state))
         speed = jnp.sum(velocity * velocity, axis=-1)
         work = jnp.sum(masses * jnp.exp(log_scale - self.beta * self.top) * speed)
-        return -work if self.identity == "opposed" else over_value(work, self.weights.value_sign)
+        return -work if self.energy_kind == "opposed" else over_value(work, self.weights.value_sign)
 
     def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
         """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose.
 
         Only if the run will go below u = 10⁻¹⁶, where differences of coordinates have eight digits left.
         """
-        plain = self.identity == "identity"
-        if not plain or state.shape[0] > LARGEST_GRAM or float(self.weights.value_sign) != 1:
+        if self.plain_obstacle() is not None or state.shape[0] > LARGEST_GRAM:
             return None
         rows = np.asarray(state)
         if np.max(np.sum((rows - rows[0]) ** 2, axis=-1)) > 2 * RIPE_DEFICIT:
@@ -346,15 +361,15 @@ class SelfAttention(Model):
         gram = GramAttention(self.beta, self.multiplicities, unnormalised, shift)
         return gram, deficits, "one cluster of diameter below 1e-3: deficits are integrated relatively"
 
-    def is_ripe(self, state: Float[Array, "n d"]) -> Array | None:
+    def should_pause(self, state: Float[Array, "n d"]) -> Array | None:
         """All tokens within 10⁻³ of each other, for SA and USA with Q = K = V = I and few enough tokens for pairs."""
-        if self.identity != "identity" or state.shape[0] > LARGEST_GRAM:
+        if self.energy_kind != "identity" or state.shape[0] > LARGEST_GRAM:
             return None
         return (jnp.max(self.deficits(state, jnp.zeros(()))) <= RIPE_DEFICIT) & (self.weights.value_sign == 1)
 
     def energy_identity(self) -> str:
         """The identity needs V = ±Q^T K symmetric, one head, no perceptron, no mask and an exponential kind."""
-        return "holds" if self.identity in ("identity", "matched", "opposed") else self.identity
+        return "holds" if self.energy_kind in ("identity", "matched", "opposed") else self.energy_kind
 
 
 @lru_cache(maxsize=256)

@@ -30,7 +30,7 @@ def _beta(snapshot: Snapshot) -> Array:
 def _deficit_of_many(snapshot: Snapshot) -> Array:
     """e^{-β}(E_β - E_max) without n × n numbers: by the sums of the model where E_β is its own energy."""
     model, beta, masses, x = snapshot.model, _beta(snapshot), snapshot.masses, snapshot.tokens
-    if exactly(model, CircleAttention) or (isinstance(model, SelfAttention) and model.identity == "identity"):
+    if exactly(model, CircleAttention) or (isinstance(model, SelfAttention) and model.energy_kind == "identity"):
         found: Any = model.energy_deficit(snapshot.state, snapshot.time)
         return found
     mean, safe = masses @ x, jnp.where(beta > 0, beta, 1.0)

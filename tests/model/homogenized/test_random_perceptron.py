@@ -97,7 +97,7 @@ def test_block_follows_the_layer_map_and_does_not_collapse():
     attention = RandomTransformer(128, step=0.4, logit_scale=1.0, qk_dim=16)
     block = RandomBlock(attention, RandomPerceptron("erf", sigma_w=3.0, strength=0.8))
     assert block.derived["perceptron_power"] == pytest.approx(0.64)
-    posed, name, _ = block.sampled((48, 128), False)
+    posed, name, _ = block.sampler_for((48, 128), False)
     assert name == "low-rank"
     mean, error = mean_overlaps(posed, pl.Sphere(128).simplex(48), 60, 30)
     assert mean[0] == pytest.approx(0.183, abs=3 * error[0] + 0.03)

@@ -304,7 +304,7 @@ def test_coincident_tokens_stay_together(sampler):
 @pytest.mark.parametrize("overlap", [1e-4, 5e-4, 0.01, 0.3])
 def test_nearly_orthogonal_gram_matrices_are_not_taken_for_tokens(overlap):
     gram = np.eye(3) + overlap * (1 - np.eye(3))
-    factor = np.asarray(RandomTransformer(8).admitted(gram))
+    factor = np.asarray(RandomTransformer(8).as_tokens(gram))
     np.testing.assert_allclose(factor @ factor.T, gram, atol=1e-14)
 
 
@@ -444,9 +444,9 @@ def test_starts_are_checked():
         (0.5 * np.eye(5) + 0.5, "rank at most d = 4"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            model.admitted(np.asarray(gram))
+            model.as_tokens(np.asarray(gram))
     gram = 0.7 * np.eye(3) + 0.3
-    factor = np.asarray(model.admitted(gram))
+    factor = np.asarray(model.as_tokens(gram))
     np.testing.assert_allclose(factor @ factor.T, gram, atol=1e-14)
 
 

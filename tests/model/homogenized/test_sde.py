@@ -162,7 +162,7 @@ def test_centred_step_is_a_layer_of_a_chain():
     attended, stepped = (np.asarray(a) for a in look())
     y = x + chain.step / 2 * (attended - np.sum(x * attended, axis=-1, keepdims=True) * x)
     np.testing.assert_allclose(stepped, y / np.linalg.norm(y, axis=-1, keepdims=True), atol=1e-14)
-    posed, name, _ = model.sampled((4, 5), True, "low-rank")
+    posed, name, _ = model.sampler_for((4, 5), True, "low-rank")
     assert name == "low-rank" and type(posed).__name__ == "LowRankSampler"
     endless = HomogenizedSDE(GaussianHeads(5, None, None, np.inf), logit_scale=1.5, step=0.4)
     assert endless.as_chain().parameters.logit_scale == pytest.approx(1.5)

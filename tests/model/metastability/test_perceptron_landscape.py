@@ -98,7 +98,7 @@ def test_layers_point_along_the_drift():
 def test_fast_sums_serve_the_perceptron_too():
     model = PerceptronLandscape(9.0, A[:, :2], OMEGA, summation="spectral")
     x = Sphere(2).uniform(jax.random.key(0), 600)
-    fast, choice = model.summed(600, 2, x.dtype, 1e-10)
+    fast, choice = model.with_fast_sums(600, 2, x.dtype, 1e-10)
     assert choice.method == "spectral"
     np.testing.assert_allclose(fast.drift(x, ZERO), model.drift(x, ZERO), atol=1e-9)
     assert float(fast.energy(x)) == pytest.approx(float(model.energy(x)), abs=1e-9)

@@ -127,17 +127,17 @@ class CarriedSinkhorn(Model):
         return self.inner.admissible(state.tokens)
 
     @property
-    def beyond(self) -> str:
+    def inadmissible(self) -> str:
         """As the inner model."""
-        return self.inner.beyond
+        return self.inner.inadmissible
 
     def drift(self, state: Carried, t: Array) -> Carried:
         """The velocity of the tokens."""
         return Carried(self.begun(state).drift(state.tokens, t), jnp.zeros_like(state.potentials))
 
-    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """Dense sums, as the inner model has them."""
-        return self, self.inner.summed(n, d, dtype, relative)[1]
+        return self, self.inner.with_fast_sums(n, d, dtype, relative)[1]
 
     def attention_matrix(self, state: Carried, t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""

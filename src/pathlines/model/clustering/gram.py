@@ -66,7 +66,7 @@ class GramAttention(Model):
         return False
 
     @property
-    def settles_relatively(self) -> bool:
+    def relative_control(self) -> bool:
         """u decays to zero and its digits matter."""
         return True
 

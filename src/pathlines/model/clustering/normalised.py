@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +20,7 @@ from pathlines.kernels.choice import Choice
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.model.parts.energy import over_value
+from pathlines.model.parts.offer import Offer, OffersForms, Wanted
 from pathlines.model.self_attention import SelfAttention
 from pathlines.weights import Weights
 
@@ -30,7 +32,7 @@ class Polar(NamedTuple):
     magnitude: Float[Array, "n 1"]
 
 
-class NormalisedAttention(Model):
+class NormalisedAttention(OffersForms, Model):
     """dθ_j/dt = P_{θ_j} A_j / s_j, dr_j/dt as the scheme says; A_j = Σ_k a_jk V θ_k with scores of *directions*.
 
     Normalization in Attention Dynamics, arXiv:2510.22026. Schemes (``scheme="post"|"pre"|"mix"|"peri"|"ngpt"|"sqrt"``
@@ -88,10 +90,16 @@ class NormalisedAttention(Model):
         """Of the scheme and of the weights."""
         return self.scheme.breakpoints + self.inner.breakpoints
 
-    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """As the attention inside."""
-        inner, choice = self.inner.summed(n, d, dtype, relative)
+        inner, choice = self.inner.with_fast_sums(n, d, dtype, relative)
         return eqx.tree_at(lambda m: m.inner, self, inner), choice
+
+    def forms(self, wanted: Wanted) -> Iterator[Offer]:
+        """The span of the directions."""
+        from pathlines.model.parts.attention_forms import span_offer
+
+        yield span_offer(self, self.inner, NormalisedAttention, wanted)
 
     def check(self, tokens: Any) -> None:
         """Unit directions."""
@@ -148,7 +156,7 @@ class NormalisedAttention(Model):
         masses = self.normalised_masses(state.direction.shape[0], state.direction.dtype)
         scale = jnp.exp(log_scale - self.beta * self.inner.top) * s[:, 0]
         work = jnp.sum(masses * scale * jnp.sum(velocity * velocity, axis=-1))
-        return -work if self.inner.identity == "opposed" else over_value(work, self.inner.weights.value_sign)
+        return -work if self.inner.energy_kind == "opposed" else over_value(work, self.inner.weights.value_sign)
 
     def energy_identity(self) -> str:
         """As for SA, unless a derived class has methods of its own."""

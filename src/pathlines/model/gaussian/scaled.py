@@ -144,7 +144,7 @@ class ScaledClosure(Model):
         residual, collapsed = self.verdict(state)
         return (state.log_size - self.log_start > self.growth) | collapsed | (residual < self.still)
 
-    def is_ripe(self, state: Scaled) -> Array:
+    def should_pause(self, state: Scaled) -> Array:
         """What is seen of ``is_decided`` at every step, without the axes of Y, which cost half as much as a step."""
         slope = self.drift(state, jnp.zeros((), state.log_size.dtype))
         residual = jnp.sqrt(jnp.sum(slope.shape**2)) + jnp.abs(slope.log_size)

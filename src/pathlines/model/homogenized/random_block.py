@@ -48,9 +48,9 @@ class RandomBlock(Model):
         """What the attention accepts."""
         self.attention.check(tokens)
 
-    def admitted(self, start: Any) -> Any:
+    def as_tokens(self, start: Any) -> Any:
         """What the attention admits."""
-        return self.attention.admitted(start)
+        return self.attention.as_tokens(start)
 
     def initial(self, tokens: Float[Array, "n c"]) -> Float[Array, "n d"]:
         """The tokens, with missing columns zero."""
@@ -68,9 +68,9 @@ class RandomBlock(Model):
         """The larger of the two."""
         return max(self.attention.layer_work(state), self.perceptron.layer_work(state))
 
-    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
         """The attention by its cheapest sampler among those that keep token coordinates."""
-        attention, name, reason = self.attention.sampled(shape, True, sampler)
+        attention, name, reason = self.attention.sampler_for(shape, True, sampler)
         return RandomBlock(attention, self.perceptron), name, f"attention: {reason}"
 
     def random_layer(self, state: Float[Array, "n d"], number: Array, key: PRNGKeyArray) -> Float[Array, "n d"]:

@@ -117,7 +117,7 @@ class RandomTransformer(Model):
             return times
         return {"tau": clock, **times} if self.law.centred else {**times, "tau": clock}
 
-    def admitted(self, start: Any) -> Any:
+    def as_tokens(self, start: Any) -> Any:
         """Tokens as they are; a Gram matrix (symmetric, unit diagonal, positive semidefinite) as a factor of it.
 
         A square array could be either. Symmetric with unit diagonal it is a Gram matrix: tokens of that form are the
@@ -187,12 +187,12 @@ class RandomTransformer(Model):
         """From the distances to the first token."""
         return spread_of(state)
 
-    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
         """The cheapest exact sampler, or the one asked for."""
         from pathlines.model.homogenized.samplers.choice import choose_sampler
 
         if changed := overridden(self, RandomTransformer):
-            _, name, reason = super().sampled(shape, ambient, sampler)
+            _, name, reason = super().sampler_for(shape, ambient, sampler)
             return self, name, f"{type(self).__name__} has its own `{changed[0]}`; {reason}"
         return choose_sampler(self, shape[0], ambient, sampler)
 

@@ -124,9 +124,9 @@ class HomogenizedSDE(LimitOfChain):
         own = {"time_step": float(self.time_step), "noise_heads": self.noise_heads}
         return {**self.chain.derived, **own, **self.field.heads.summary}
 
-    def admitted(self, start: Any) -> Any:
+    def as_tokens(self, start: Any) -> Any:
         """What the chain admits."""
-        return self.chain.admitted(start)
+        return self.chain.as_tokens(start)
 
     def layer_work(self, state: Any) -> float:
         """The matrices of the noise, and the average of the drift."""
@@ -134,11 +134,11 @@ class HomogenizedSDE(LimitOfChain):
         averaged = 0 if self.centred else self.field.heads.count
         return float(self.noise_heads * (3 * d * d + n * max(n, d)) + averaged * n * max(n, d))
 
-    def sampled(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
         """For centred Gaussian heads a sampler of the chain that is this scheme."""
         if self._is_chain:
-            return self.as_chain().sampled(shape, ambient, sampler)
-        return super().sampled(shape, ambient, sampler)
+            return self.as_chain().sampler_for(shape, ambient, sampler)
+        return super().sampler_for(shape, ambient, sampler)
 
     @property
     def _is_chain(self) -> bool:

@@ -48,9 +48,9 @@ class SharedNoise(LimitOfChain):
         """Those of the model."""
         return self.model.derived
 
-    def admitted(self, start: Any) -> Any:
+    def as_tokens(self, start: Any) -> Any:
         """What the model admits."""
-        return self.model.admitted(start)
+        return self.model.as_tokens(start)
 
     def layer_work(self, state: State) -> float:
         """That of the model."""

@@ -164,11 +164,11 @@ class CircleDensity(Model):
         return (self.fullness(state) < NOISE) & (jnp.max(jnp.abs(state)) < 1 + NOISE)
 
     @property
-    def beyond(self) -> str:
+    def inadmissible(self) -> str:
         """Which degree to try."""
         return f"degree = {self.degree} no longer resolves the density (take {2 * self.degree} or more)"
 
-    def is_ripe(self, state: Float[Array, "K 2"]) -> Array | None:
+    def should_pause(self, state: Float[Array, "K 2"]) -> Array | None:
         """Whether the spectrum is about to fill."""
         return self.fullness(state) > FULL
 

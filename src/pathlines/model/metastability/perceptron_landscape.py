@@ -113,9 +113,9 @@ class PerceptronLandscape(Model):
         assert self.inner.perceptron is not None
         return self.inner.perceptron
 
-    def summed(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
         """As the attention inside."""
-        inner, choice = self.inner.summed(n, d, dtype, relative)
+        inner, choice = self.inner.with_fast_sums(n, d, dtype, relative)
         return eqx.tree_at(lambda m: m.inner, self, inner), choice
 
     def check(self, tokens: Any) -> None:

@@ -170,11 +170,11 @@ class ZonalMeasure(Model):
         return self.steepness(state) < 1e3 * FULL if self.resolved else None
 
     @property
-    def beyond(self) -> str:
+    def inadmissible(self) -> str:
         """How many rings to try."""
         return f"nodes = {self.nodes} no longer resolve the flow map (take {2 * self.nodes} or more)"
 
-    def is_ripe(self, state: Rings) -> Array | None:
+    def should_pause(self, state: Rings) -> Array | None:
         """Whether the flow map is about to be too steep."""
         return self.steepness(state) > FULL if self.resolved else None
 

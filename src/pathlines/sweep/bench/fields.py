@@ -114,7 +114,7 @@ def jax_field(p: Tokens, way: str) -> Field:
     if way == "automatic":
         weights = None if p.heads is None else FixedWeights(p.heads[2], p.heads[0], p.heads[1])
         (n, d), dtype = p.x.shape[-2:], p.x.dtype.name
-        model, _ = SelfAttention(p.beta, weights=weights).summed(n, d, dtype, RELATIVE[dtype])
+        model, _ = SelfAttention(p.beta, weights=weights).with_fast_sums(n, d, dtype, RELATIVE[dtype])
         return lambda x: model.drift(x, jnp.zeros((), x.dtype)).astype(x.dtype)
     attend: Any = {"native": fused_attend, "portable": portable_attend, "plain": _plain}[way]
 
