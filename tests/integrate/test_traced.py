@@ -137,7 +137,7 @@ def test_a_jitted_function_may_return_the_run():
     run = jax.jit(lambda scale: pl.flow(pieces(scale), X, until=1.5, record=["mean_overlap", "tokens"]))(1.0)
     known = pl.flow(pieces(1.0), X, until=1.5, record=["mean_overlap", "tokens"])
     assert isinstance(run, TracedRun) and bool(run.finished) and run.forms[0].name == "tokens"
-    assert "traced" in run.forms[0].reason
+    assert "traced" in run.forms[0].reason and "'mean_overlap': (101,)" in repr(run)
     np.testing.assert_allclose(run["mean_overlap"], known["mean_overlap"].values, rtol=1e-12)
     np.testing.assert_allclose(run.final.state, known["tokens"].values[-1], rtol=1e-12)
     np.testing.assert_array_equal(run.time, known.time)

@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.batched import lane, shared_settings
@@ -29,9 +30,17 @@ class TracedRun(Run, frozen=True):
 
     finished: Any = True
 
+    def __post_init__(self) -> None:
+        """Arrays have no attributes to tell a story in."""
+
     def __getitem__(self, name: str) -> Any:
-        """The recorded observable ``name``, an array."""
-        return self.data[name]
+        """The recorded observable ``name``, an array; one with parameters also by its plain name."""
+        same = [k for k in self.data if str(k).partition("[")[0] == name]
+        return self.data[same[0] if name not in self.data and len(same) == 1 else name]
+
+    def __repr__(self) -> str:
+        """The form, and the shapes of the records."""
+        return f"TracedRun ({self.forms[0].reason}): { ({k: jnp.shape(v) for k, v in self.data.items()}) }"
 
     @property
     def time(self) -> Any:
