@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,7 +19,7 @@ from typer.core import TyperCommand
 
 
 class Choice(NamedTuple):
-    """One generated option; ``words`` (text) and ``flag`` say how its value is written."""
+    """One generated option; ``words`` (text), ``flag`` and ``numbers`` (an array) say how its value is written."""
 
     name: str
     help: str
@@ -26,6 +27,7 @@ class Choice(NamedTuple):
     default: str
     flag: bool = False
     words: bool = False
+    numbers: bool = False
 
     @property
     def option(self) -> str:
@@ -108,16 +110,19 @@ def names_on(command: Any, args: list[str], flags: Iterable[str]) -> list[str]:
 
 def read(choice: Choice, text: Any) -> Any:
     """The value of an option: text as it is, else a .npy file, JSON, numbers separated by commas, or inf."""
+    from pathlines.foundation.errors import finite_array
+
     if choice.flag or choice.words:
         return text
     if text.endswith(".npy"):
         return read_array(choice.option, Path(text))
     for form in (text, f"[{text}]"):
-        try:
-            return json.loads(form)
-        except json.JSONDecodeError:
-            pass
-    return {"inf": float("inf"), "-inf": float("-inf")}.get(text, text)
+        with suppress(json.JSONDecodeError):
+            found = json.loads(form)
+            break
+    else:
+        found = {"inf": float("inf"), "-inf": float("-inf")}.get(text, text)
+    return finite_array(choice.option, found) if choice.numbers and found is not None else found
 
 
 def read_array(option: str, path: Path) -> Any:
@@ -163,7 +168,8 @@ def as_choice(f: Any, default: Any, prefix: str = "") -> Choice:
     shown = (
         "" if default is None or flag else ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     )
-    return Choice(prefix + f.name, f"{symbol}{f.meaning}{unit}{bounds}", metavar, shown, flag, words)
+    numbers = allowed == "numbers"
+    return Choice(prefix + f.name, f"{symbol}{f.meaning}{unit}{bounds}", metavar, shown, flag, words, numbers)
 
 
 def from_values(values: Mapping[str, Any]) -> list[Choice]:

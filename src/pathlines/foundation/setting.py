@@ -87,7 +87,7 @@ def changed(owner: str, setting: S, changes: Mapping[str, Any] | None) -> S:
             new[name] = msgspec.convert(msgspec.to_builtins(value, enc_hook=_listed), kinds[name])
         except (msgspec.ValidationError, AttributeError):
             allowed = next(f.allowed for f in fields(type(setting)) if f.name == name)
-            article = "" if allowed[0] in "[t" else "an " if allowed[0] == "i" else "a "
+            article = {"integer": "an ", "number": "a "}.get(allowed.split()[0], "")
             raise ArgumentError(f"Setting `{name}` of {owner} must be {article}{allowed}, but is {value!r}.") from None
     return msgspec.structs.replace(setting, **new)
 
