@@ -40,6 +40,7 @@ FIGURES = (
     "homogenized/theorem-1",
     "gaussian/disc-of-starts",
     "gaussian/class-map",
+    "causal/retrieval-profiles",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

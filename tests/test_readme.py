@@ -27,3 +27,13 @@ def test_continuous_integration_runs_the_readme_command():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "make test" in script.splitlines()
     assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_exit_codes_are_those_of_the_help():
+    from pathlines.cli.program import app
+
+    listed = set(re.findall(r"\b(\d+) [a-z]", app.info.help.split("Exit codes:")[1]))
+    page = (ROOT / "docs" / "use" / "exit-codes.md").read_text(encoding="utf-8")
+    (words,) = re.findall(r"exit codes: (.*?)\n\n", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert set(re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)) == listed
+    assert set(re.findall(r"\b(\d+)\s[a-z]", words)) == listed

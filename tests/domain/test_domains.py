@@ -98,7 +98,7 @@ def test_cube_and_gaussian():
         (lambda: Sphere(3).simplex(5, 0.0), "must be at most 3"),
         (lambda: Sphere(3).simplex(3, 1.0), "be below 1"),
         (lambda: Sphere(3).simplex(3, -0.6), "Argument `overlap`"),
-        (lambda: Sphere(3).clusters(KEY, np.eye(3), [1, 2]), "one count a centre"),
+        (lambda: Sphere(3).clusters(KEY, np.eye(3), [1, 2]), "one count per centre"),
         (lambda: Euclidean(2).cube(KEY, 3, 1.0, 1.0), "be above low"),
         (lambda: Sphere(2).uniform(KEY, 3, "float16"), "'float32' or 'float64'"),
     ],

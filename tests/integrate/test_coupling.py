@@ -102,7 +102,7 @@ def test_what_cannot_be_shared_is_refused():
         ([PLANE, pl.model.homogenized.RandomPerceptron()], "but holds RandomPerceptron"),
         ([pl.RandomTransformer(law=FIXED, beta=1.0, step=0.2), uneven], "must be η/k"),
         ([deep, fine], "unless values are Gaussian and scores fixed"),
-        ([], "one start a model"),
+        ([], "one start per model"),
     ):
         with pytest.raises(ArgumentError, match=message):
             pl.integrate.coupled_chains(models, [von_mises_nodes(3, 1.0)] * len(models), depth=1, key=KEY)

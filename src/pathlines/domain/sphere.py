@@ -159,7 +159,9 @@ class Sphere(Domain):
         """``sizes[k]`` tokens around each centre: N(centre + spread · Gaussian)."""
         centres = self.normalise(centres, dtype)
         sizes = np.asarray(sizes)
-        require(sizes.shape == centres.shape[:1] and bool((sizes >= 1).all()), "sizes", "be one count a centre", sizes)
+        require(
+            sizes.shape == centres.shape[:1] and bool((sizes >= 1).all()), "sizes", "be one count per centre", sizes
+        )
         spread = finite_number("spread", spread, low=0.0)
         points = jnp.repeat(centres, sizes, axis=0, total_repeat_length=int(sizes.sum()))
         return self.retract(points + spread * jax.random.normal(random_key("key", key), points.shape, points.dtype))

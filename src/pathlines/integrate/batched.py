@@ -121,8 +121,8 @@ def in_chunks(
 ) -> list[np.ndarray]:
     """Run jobs 0..count-1 as (groups, lanes) index blocks, the last one padded; records of all jobs in order.
 
-    At least one block a core, where there are enough lanes. ``program`` is what ``work`` compiles for: two threads that
-    meet it for the first time would both compile it, so the first block of a new one goes ahead alone.
+    At least one block per core, where there are enough lanes. ``program`` is what ``work`` compiles for: two threads
+    that meet it for the first time would both compile it, so the first block of a new one goes ahead alone.
     """
     cores = os.cpu_count() or 1
     size = lanes * min(groups, -(-count // (lanes * cores)))

@@ -63,7 +63,9 @@ def coupled_chains(models: Sequence[Model], starts: Sequence[Any], *, key: PRNGK
     for name, value in (("models", models), ("starts", starts)):
         of_kind(name, value, (list, tuple), "a list or tuple")
     if len(models) == 0 or len(models) != len(starts):
-        raise ArgumentError(f"Argument `starts` must hold one start a model ({len(models)}), but holds {len(starts)}.")
+        raise ArgumentError(
+            f"Argument `starts` must hold one start per model ({len(models)}), but holds {len(starts)}."
+        )
     run = lambda m, x: chain(m, x, key=key, sampler=_sampler(m), **options)  # noqa: E731
     return [run(model, start) for model, start in zip(sharing(models), starts, strict=True)]
 

@@ -87,7 +87,7 @@ def fates(
     One model serves all starts; several must agree in type and shape. Scale-free integration (``ScaledClosure``): an
     explicit method to s = 1000, then Rodas5P for those that are not decided, up to ``until``. A
     cloud whose scale-free speed falls below ``still`` has converged; algebraic limits come later than that. Cost
-    for d = 4, after compilation: 0.3 milliseconds a cloud on one core for softmax and linear attention (compiled C++;
+    for d = 4, after compilation: 0.3 milliseconds per cloud on one core for softmax and linear attention (compiled C++;
     four without it), most of it for the few that take thousands of steps; O(d⁶) per step in the stiff part. Needs
     64-bit numbers.
     """
@@ -116,7 +116,7 @@ def fates(
 
 
 def _checked(models: Any, factors: Any) -> tuple[list[GaussianClosure], np.ndarray]:
-    """(one model a start, factors of shape (k, d, r)), or what is wrong with them."""
+    """(one model per start, factors of shape (k, d, r)), or what is wrong with them."""
     starts = finite_array("factors", factors).astype(float)
     if starts.ndim == 2:
         starts = starts[None]
@@ -146,7 +146,7 @@ def _in_native_code(model: GaussianClosure) -> bool:
 
 
 class _Clouds(NamedTuple):
-    """Arrays of NumPy's with one row a cloud; carries are filled as clouds move on.
+    """Arrays of NumPy's with one row per cloud; carries are filled as clouds move on.
 
     ``early`` is ln ρ a decade before the end, or at the end of a cloud that was decided earlier.
     """

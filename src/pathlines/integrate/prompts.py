@@ -1,8 +1,8 @@
 """Prompts through a causal decoder: angles at the end, and the exact derivative of the last in every start.
 
-Native for ALiBi masks, all cores; any other model whose state is one angle a token goes the portable way, with the same
-steps. The derivative is that of the steps taken (discrete adjoint), so that Σ_i J_i = 1 to rounding for models that
-rotate with their tokens.
+Native for ALiBi masks, all cores; any other model whose state is one angle per token goes the portable way, with the
+same steps. The derivative is that of the steps taken (discrete adjoint), so that Σ_i J_i = 1 to rounding for models
+that rotate with their tokens.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def decoded(
     """(θ(depth), J) of each row of angles θ(0): J_i = ∂θ_N(depth)/∂θ_i(0), ``None`` without ``adjoint``.
 
     ``layers`` L are residual layers of step depth/L; else ``steps`` of Runge-Kutta of order four, as many as keep
-    the error of a response below 1e-6 by default. O(NK) a stage and prompt for ALiBi masks, else O(N²).
+    the error of a response below 1e-6 by default. O(NK) per stage and prompt for ALiBi masks, else O(N²).
     """
     angles = finite_array("starts", starts, ("r", "n")).astype(float)
     depth = finite_number("depth", depth, 0.0)
@@ -94,7 +94,7 @@ def _native(
 
 @lru_cache
 def _portable(a: bytes, b: bytes, adjoint: bool) -> Any:
-    """The same steps in JAX; memory of the derivative is one state a step (stages are computed again)."""
+    """The same steps in JAX; memory of the derivative is one state per step (stages are computed again)."""
     weights = np.frombuffer(b)
     matrix = np.frombuffer(a).reshape(len(weights), len(weights))
 

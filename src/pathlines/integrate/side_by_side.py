@@ -40,7 +40,9 @@ def side_by_side(
     make_room_for_programs()
     grid = time_grid(None, times)
     if len(models) == 0 or len(models) != len(tokens):
-        raise ArgumentError(f"Argument `tokens` must hold one start a model ({len(models)}), but holds {len(tokens)}.")
+        raise ArgumentError(
+            f"Argument `tokens` must hold one start per model ({len(models)}), but holds {len(tokens)}."
+        )
     if len({jax.tree.structure(m) for m in models}) != 1:
         raise ArgumentError("Argument `models` must hold models that differ in numbers only.")
     starts = checked_start(models[0], tokens)

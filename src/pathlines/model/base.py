@@ -27,7 +27,7 @@ from pathlines.kernels.choice import Choice
 State = Any
 
 MANY_TOKENS = 512
-"""Beyond it n × n numbers a record cost more than the steps between them."""
+"""Beyond it n × n numbers per record cost more than the steps between them."""
 BLOCK_PAIRS = 1 << 20
 """Pairs of tokens that are looked at side by side."""
 

@@ -53,7 +53,7 @@ def test_side_by_side_refuses_models_of_different_structure():
     starts = jnp.stack([Sphere(2).uniform(jax.random.key(k), 3) for k in range(2)])
     with pytest.raises(ArgumentError, match="differ in numbers only"):
         side_by_side([SelfAttention(1.0), SelfAttention(1.0, weights=FixedWeights(np.eye(2)))], starts, times=[1.0])
-    with pytest.raises(ArgumentError, match="one start a model"):
+    with pytest.raises(ArgumentError, match="one start per model"):
         side_by_side([SelfAttention(1.0)], starts, times=[1.0])
 
 

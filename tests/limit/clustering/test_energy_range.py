@@ -95,7 +95,7 @@ def test_initial_tangential_square_vs_monte_carlo():
     attended = np.einsum("sn,snd->sd", weights, x) / weights.sum(axis=1, keepdims=True)
     samples = (tangent(x[:, 0], attended) ** 2).sum(axis=1)
     found = er.initial_tangential_square(n, d, beta)
-    # one token a draw, because tokens of one draw share their mean; the next order is relative O(1/n)
+    # one token per draw, because tokens of one draw share their mean; the next order is relative O(1/n)
     assert abs(samples.mean() - found) < 5 * samples.std() / np.sqrt(draws) + 5 * found / n
     assert samples.std() / np.sqrt(draws) < 0.02 * found
 

@@ -401,7 +401,9 @@ claim(
     models=("causal-decoder",),
     quick=FewTokens(),
     full=FewTokens(nodes=64, steps=200),
-    within=dict.fromkeys(("direct", "adjoint"), of_largest(1e-6, "48 nodes a token and 60 steps: 1e-7 of the largest")),
+    within=dict.fromkeys(
+        ("direct", "adjoint"), of_largest(1e-6, "48 nodes per token and 60 steps: 1e-7 of the largest")
+    ),
     simulate=simulate_stein,
     predict=predict_stein,
 )

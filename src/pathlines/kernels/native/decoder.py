@@ -22,7 +22,7 @@ def native_decoder(
 ) -> tuple[Float[np.ndarray, "r n"], Float[np.ndarray, "r n"] | None]:
     """(angles at the end, ∂θ_N(end)/∂θ_i(start) of every prompt); ``inverse`` are 1/Z_j, ``bessel`` I_0 … I_K.
 
-    The steps of the explicit method with ``tableau`` (a, b). O(NK) a stage, all cores; with ``adjoint`` memory is
+    The steps of the explicit method with ``tableau`` (a, b). O(NK) per stage, all cores; with ``adjoint`` memory is
     16 bytes × N × stages × steps for each of eight prompts a core (twice that for softmax).
     """
     shape = jax.ShapeDtypeStruct(starts.shape, np.float64)

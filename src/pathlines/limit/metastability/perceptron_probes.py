@@ -40,7 +40,7 @@ def probe_points(d: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def line_points(potential: Potential) -> int:
-    """How many points ``neuron_lines`` has: three lines a way, two ways on the circle."""
+    """How many points ``neuron_lines`` has: three lines per way, two ways on the circle."""
     return len(potential.strengths) * 3 * (2 if potential.d == 2 else AROUND) * (2 * OFFSETS + 1)
 
 

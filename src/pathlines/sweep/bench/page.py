@@ -70,7 +70,7 @@ def _machine(m: Machine) -> Iterator[str]:
 
 
 def table(rows: list[Result]) -> Iterator[str]:
-    """One line a problem, one column a method, float32 / float64 where both were measured."""
+    """One line a problem, one column per method, float32 / float64 where both were measured."""
     methods = list(dict.fromkeys(t.method for r in rows for t in r.timings))
     problems: dict[str, list[Result]] = {}
     for r in rows:

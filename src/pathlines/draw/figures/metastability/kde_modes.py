@@ -18,7 +18,7 @@ from pathlines.observable.kde_modes import normal_modes
 
 
 def _against_beta(axes: Axes, s: Any) -> None:
-    """E #modes over β, one colour an n, with bracket and leading order."""
+    """E #modes over β, one colour per n, with bracket and leading order."""
     for k, n in enumerate(s.sizes):
         betas = [b for b in s.betas if b <= n]
         tables = [normal_modes(n, b, s.runs, s.seed + i) for i, b in enumerate(betas)]
