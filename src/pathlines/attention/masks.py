@@ -150,8 +150,9 @@ def read_mask(text: str, *, slope: float = 0.0) -> PositionMask:
         numbers = [float(word) for word in words]
     except ValueError:
         numbers = [math.nan]
-    whole = [int(v) if v.is_integer() else v for v in numbers]  # what is not whole is refused by name
-    match name, *whole:
+    whole: list[Any] = [int(v) if v.is_integer() else v for v in numbers]  # what is not whole is refused by name
+    said: list[Any] = [name, *whole]
+    match said:
         case ["causal"]:
             return AlibiMask(slope)
         case ["alibi", own]:

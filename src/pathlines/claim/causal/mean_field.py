@@ -99,9 +99,10 @@ class HalfPrompt(LayeredStart):
 
 
 def simulate_layered(s: HalfPrompt) -> Evidence:
-    """E cos θ_j over windows of positions; uniform starts have mean zero, so their cosines are a control."""
+    """E cos θ_j over windows of positions; the cosines of the starts, whose means are known, are a control."""
     cosines, before = _harmonics(np.random.default_rng(s.seed), s, s.slope, 0.5)
     values, errors = [], []
+    before = before - np.where(np.arange(s.n) < round(0.5 * s.n), special.i1(s.kappa) / special.i0(s.kappa), 0.0)
     for low, high in s.windows:
         part = slice(round(low * s.n), round(high * s.n))
         value, control = cosines[:, part].mean(axis=1), before[:, part].mean(axis=1)
@@ -166,13 +167,17 @@ def simulate_fluctuation(s: Fluctuation) -> Evidence:
 
 
 def predict_fluctuation(s: Fluctuation) -> Evidence:
-    """|1ᵀe^{xP}|²/N (e^{2x}I_0(2x) as N → ∞, λ = 0), up to terms of relative order e^{2x}/N."""
+    """|1ᵀe^{xP}|²/N (e^{2x}I_0(2x) as N → ∞, λ = 0), up to the early tokens, which hear few others.
+
+    Their nonlinear terms fade slower than 1/N: 0.7 % at x = 0.28, 1.6 % at 0.37, 5 to 7 % at 0.74 were seen for N from
+    175 to 700, less than 0.15 x².
+    """
     x = s.depth * float(retrieval_rates(s.beta, 1)[0])
-    size = float(np.exp(2 * s.depth * retrieval_rates(s.beta, 20).max()) / s.n)
+    left = 0.15 * (s.depth * float(retrieval_rates(s.beta, 20).max())) ** 2
     value = order_fluctuation((s.n, s.slope), x)
-    undecided = {"fluctuation": f"e^(2x)/N = {size:.2g}: a smaller depth or larger n"} if size > 0.1 else {}
+    undecided = {"fluctuation": f"early tokens may change {left:.0%}: a smaller depth"} if left > 0.05 else {}
     values = {"fluctuation": value, "above_full": ERRORS}
-    return Evidence(values, {"fluctuation": 2 * size * value / ERRORS}, undecided=undecided)
+    return Evidence(values, {"fluctuation": left * value / ERRORS}, undecided=undecided)
 
 
 claim(
@@ -186,7 +191,9 @@ claim(
     quick=Fluctuation(),
     full=Fluctuation(n=512, prompts=100_000),
     within={
-        "fluctuation": standard_errors(ERRORS, "standard errors over prompts, and 2 e^{2x}/N for third cumulants"),
+        "fluctuation": standard_errors(
+            ERRORS, "standard errors over prompts, and 0.15x² for the nonlinear terms of early tokens"
+        ),
         "above_full": at_least("five standard errors above the e^{2x} of full attention"),
     },
     simulate=simulate_fluctuation,

@@ -71,9 +71,14 @@ def _measured(s: Decoder, n: int, seed: int, **options: Any) -> tuple[np.ndarray
     return values, errors, Curve(f"{s.prompts} prompts, N = {n}", np.arange(1, n) / n, values, errors)
 
 
-def _at(sources: tuple[float, ...], n: int) -> np.ndarray:
-    """Indices of the tokens at relative positions, at least 1 and at most N-1."""
-    return np.clip(np.round(np.asarray(sources) * n).astype(int), 1, n - 1) - 1
+def _at(s: Decoder, fine: int = 1) -> np.ndarray:
+    """Indices, among ``fine`` N tokens, of the relative positions of N tokens that are nearest to ``sources``."""
+    return fine * np.clip(np.round(np.asarray(s.sources) * s.n).astype(int), 1, s.n - 1) - 1
+
+
+def _sources(s: Decoder) -> np.ndarray:
+    """Their relative positions."""
+    return (_at(s) + 1) / s.n
 
 
 def _closed(s: Decoder) -> Curve:
@@ -87,14 +92,14 @@ def _closed(s: Decoder) -> Curve:
 def simulate_extrapolated(s: Decoder) -> Evidence:
     """2 S_2N - S_N at the same relative positions, from independent prompts."""
     (one, e1, c1), (two, e2, c2) = (_measured(s, n, s.seed + n) for n in (s.n, 2 * s.n))
-    i, j = _at(s.sources, s.n), _at(s.sources, 2 * s.n)
+    i, j = _at(s), _at(s, 2)
     values = {"profile": 2 * two[j] - one[i]}
     return Evidence(values, {"profile": np.hypot(2 * e2[j], e1[i])}, curves=(c1, c2))
 
 
 def predict_extrapolated(s: Decoder) -> Evidence:
     """S_t(σ0), with the square of e^{2x}/N left out by the extrapolation."""
-    expected = _profile(s)(np.asarray(s.sources))
+    expected = _profile(s)(_sources(s))
     left = expected * _remainder(s, s.n) ** 2 / ERRORS
     return Evidence(
         {"profile": expected}, {"profile": left}, curves=(_closed(s),), undecided=_undecided(s, s.n, "profile")
@@ -124,7 +129,7 @@ def predict_unnormalised_integrals(s: Decoder) -> Evidence:
     """The closed form with ŵ(n) = ∫ e^{-inθ} w dθ over the circle, as printed, 2π I_n(β)."""
     profile = _profile(s)
     wrong = Profile(profile.weights, tuple(2 * np.pi * a for a in profile.rates), s.slope, s.depth)
-    return Evidence({"profile": wrong(np.asarray(s.sources))}, {"profile": 0.0})
+    return Evidence({"profile": wrong(_sources(s))}, {"profile": 0.0})
 
 
 L3.printed_as(
@@ -142,7 +147,7 @@ L3.printed_as(
 def simulate_long_prompts(s: Decoder) -> Evidence:
     """S_N at relative positions; how far both ends lie above the lowest of them, in standard errors."""
     values, errors, curve = _measured(s, s.n, s.seed)
-    places = _at(s.sources, s.n)
+    places = _at(s)
     low = places[np.argmin(values[places])]
     ends = [(values[k] - values[low]) / np.hypot(errors[k], errors[low]) for k in (0, s.n - 2)]
     return Evidence({"profile": values[places], "ends": ends}, {"profile": errors[places]}, curves=(curve,))
@@ -152,7 +157,7 @@ def predict_paths(s: Decoder) -> Evidence:
     """Σ_n w_n N[e^{a_n t P}]_{Ni}, up to 1.5 e^{2x}/N; ten standard errors between the ends and the middle."""
     p = _profile(s)
     row = path_profile((s.n, s.slope), np.asarray(p.weights), np.asarray(p.rates), s.depth)
-    expected = row[_at(s.sources, s.n)]
+    expected = row[_at(s)]
     return Evidence(
         {"profile": expected, "ends": [10.0, 10.0]},
         {"profile": expected * 1.5 * _remainder(s, s.n) / ERRORS},
@@ -315,10 +320,10 @@ class Layered(Decoder):
 def simulate_layers(s: Layered) -> Evidence:
     """2 S_2N - S_N of mode 1 after L residual layers."""
     (one, e1, c1), (two, e2, c2) = (_measured(s, n, s.seed + n, mode=1, layers=s.layers) for n in (s.n, 2 * s.n))
-    i, j = _at(s.sources, s.n), _at(s.sources, 2 * s.n)
+    i, j = _at(s), _at(s, 2)
     value, error = 2 * two[j] - one[i], np.hypot(2 * e2[j], e1[i])
     n = FINE * s.n
-    flow = path_influence((n, s.slope), s.depth * special.iv(1, s.beta))[_at(s.sources, n)]
+    flow = path_influence((n, s.slope), s.depth * special.iv(1, s.beta))[_at(s, FINE)]
     below = ((flow - value) / error).min()
     return Evidence({"influence": value, "below_flow": below}, {"influence": error}, curves=(c1, c2))
 
@@ -331,7 +336,7 @@ def predict_layers(s: Layered) -> Evidence:
     """N[(I + aT/L P)^L]_{Ni} at many tokens."""
     n, x = FINE * s.n, s.depth * float(retrieval_rates(s.beta, 1)[0])
     row = path_influence((n, s.slope), x, layers=s.layers)
-    expected = row[_at(s.sources, n)]
+    expected = row[_at(s, FINE)]
     left = expected * (1.5 / n + _remainder(s, s.n) ** 2) / ERRORS
     return Evidence(
         {"influence": expected, "below_flow": ERRORS},
@@ -381,8 +386,16 @@ def simulate_stein(s: FewTokens) -> Evidence:
     starts = np.stack([np.zeros_like(second), second, third], axis=1)
     ends, gradient = decoded(CausalDecoder(s.beta, s.slope), starts, s.depth, steps=s.steps)
     assert gradient is not None
-    wave = np.cos(np.arange(1, s.modes + 1)[:, None, None] * (ends[:, 2:] - starts[:, :2]))
-    return Evidence({"direct": 3 * wave.mean(axis=1), "adjoint": 3 * (gradient[:, :2] * wave).mean(axis=1)})
+    wave = 3 * np.cos(np.arange(1, s.modes + 1)[:, None, None] * (ends[:, 2:] - starts[:, :2]))
+    both = {"direct": wave, "adjoint": gradient[:, :2] * wave}
+    values = {name: v.mean(axis=1) for name, v in both.items()}
+    coarse = (np.arange(s.nodes) % 2 == 0)[:, None] & (np.arange(s.nodes) % 2 == 0)
+    # the trapezoid rule squares its error when the nodes are doubled
+    left = max(np.abs(v[:, coarse.ravel()].mean(axis=1) - values[name]).max() ** 2 for name, v in both.items())
+    rate = s.depth * float(retrieval_rates(s.beta, 20).max())
+    left += rate * (rate / s.steps) ** 4
+    few = {} if left < 5e-7 else dict.fromkeys(both, f"more nodes or steps: these leave about {left:.1g}")
+    return Evidence(values, undecided=few)
 
 
 def predict_stein(s: FewTokens) -> Evidence:
@@ -467,7 +480,7 @@ class Saturated(Decoder):
 def simulate_saturation(s: Saturated) -> Evidence:
     """S_N over the closed form; the largest, with five standard errors."""
     values, errors, curve = _measured(s, s.n, s.seed)
-    places, closed = _at(s.sources, s.n), _profile(s)(np.asarray(s.sources))
+    places, closed = _at(s), _profile(s)(_sources(s))
     ratio, error = values[places] / closed, errors[places] / closed
     return Evidence({"ratio": ratio, "below": (ratio + ERRORS * error).max()}, {"ratio": error}, curves=(curve,))
 
