@@ -40,7 +40,7 @@ def test_modes_of_a_file(tmp_path, kind):
         np.save(path, np.array([0.0, 2.0]))
     else:
         path.write_text("0.0\n2.0\n" if kind == "txt" else "value\n0.0,2.0\n")
-    result = run("--samples", path, "--beta", 2, "--json", "--figure", tmp_path / "s.svg")
+    result = run("--numbers", path, "--beta", 2, "--json", "--figure", tmp_path / "s.svg")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["modes"] == 2 and found["certified"]
@@ -61,7 +61,7 @@ def test_bad_files(tmp_path, text, says):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--samples", "nowhere.txt"), "no file nowhere.txt"),
+        (("--numbers", "nowhere.txt"), "no file nowhere.txt"),
         (("--beta", -1), "`beta` must be a finite number > 0"),
         (("--n", 1), "`n` must be an integer ≥ 2"),
         (("--figure", "x.bmp"), "must end in .pdf"),

@@ -33,3 +33,13 @@ def test_the_schema_of_a_claim_has_bounds_meanings_and_both_sizes(capsys):
 def test_only_claims_have_a_schema():
     with pytest.raises(UnknownNameError, match="There is no claim `sa`"):
         show("sa", schema=True)
+
+
+def test_models_and_figures_are_shown_with_their_options(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    show("mix-ln")
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "--switch" in line)
+    assert all(words in row for words in ("τ", "when Mix-LN turns", "depth-time", "number ≥ 0", "2.0"))
+    show("homogenized/overlap-curves")
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "--frames" in line)
+    assert row.split() == ["--frames", "recorded", "times", "161", "641"]

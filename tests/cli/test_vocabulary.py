@@ -7,13 +7,14 @@ import pytest
 from typer.main import get_command
 
 from pathlines.cli.program import app
+from pathlines.draw import ANIMATIONS, FIGURES
 from pathlines.foundation.setting import fields
 from pathlines.model import MODELS
 
 FILES = {
     "--figure": "a picture", "--out": "data", "--animate": "a film", "--report": "an HTML page",
     "--table": "a Markdown table", "--page": "a Markdown page", "--tokens": "an array of tokens",
-    "--ids": "token ids", "--samples": "numbers", "--text": "texts",
+    "--ids": "token ids", "--numbers": "numbers", "--text": "texts",
 }  # fmt: skip
 """Every option that names a file, and what is in it."""
 RANDOM = ("run", "verify", "collapse", "modes", "staircase", "advise", "probe", "retrieval")
@@ -47,6 +48,20 @@ def test_files_have_one_name_for_what_is_in_them(options):
     named = {name for name, verbs in options.items() if any(_kind(o) is Path for o in verbs.values())}
     assert named == set(FILES)
     assert all(_kind(o) is Path for name in FILES for o in options[name].values())
+
+
+def test_settings_of_figures_films_and_models_take_no_word_from_files_and_switches(options):
+    """A number called --tokens in one verb and a file in another would be two things of one name."""
+    taken = {name for name, verbs in options.items() if name in FILES or any(o.is_flag for o in verbs.values())}
+    settings = {name: entry.quick for name, entry in FIGURES.items()}
+    settings |= {name: film.picture.quick for name, film in ANIMATIONS.items()}
+    settings |= {name: [f.name for f in fields(entry.parameters)] for name, entry in MODELS.items()}
+    clashes = {(name, key) for name, keys in settings.items() for key in keys if _option(key) in taken}
+    assert not clashes
+
+
+def _option(name):
+    return "--" + name.replace("_", "-")
 
 
 def test_json_is_a_flag_and_old_spellings_are_gone(options):

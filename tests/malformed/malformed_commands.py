@@ -43,7 +43,7 @@ MEANT = {
 FOREIGN = {"--load", "--help", "--debug", "--version"}
 WRITTEN = {"--out", "--figure", "--animate", "--report", "--page", "--table"}
 DRAWN = {"--figure"}
-READ = {"--tokens", "--samples", "--text", "--ids"}
+READ = {"--tokens", "--numbers", "--text", "--ids"}
 HUGE = [
     "run sa --n 100000000",
     "run sa --d 1000000000",
@@ -166,7 +166,7 @@ def hostile_problems():
     yield from (("advise {file} --n 4", "toml", text) for text in tables)
     tokens = ["", "a b", "1.5", "-1 2", "1 2 999999999999999999999", "nan", "1,,x", "5"]
     yield from (("advise 64 2 2 32 128 0.02 --ids {file}", "txt", text) for text in tokens)
-    yield from (("modes --samples {file} --beta 2", "npy", text) for text in ("", "x", "\x93NUMPY"))
+    yield from (("modes --numbers {file} --beta 2", "npy", text) for text in ("", "x", "\x93NUMPY"))
     yield from (
         (f"{verb} {{file}}", "nc", text) for verb in ("show", "cite") for text in ("", "x", "\x89HDF\r\n\x1a\n")
     )

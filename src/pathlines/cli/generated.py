@@ -173,11 +173,14 @@ def as_choice(f: Any, default: Any, prefix: str = "") -> Choice:
 
 
 def from_values(values: Mapping[str, Any]) -> list[Choice]:
-    """The entries of a setting whose kinds are those of its values."""
+    """The entries of a setting whose kinds are those of its values, with what is known about such names."""
+    from pathlines.foundation.parameters import meaning_of
+
     found = []
     for name, value in values.items():
+        known = meaning_of(name, value)
         flag, words = isinstance(value, bool), isinstance(value, str)
         metavar = {int: "INTEGER", float: "NUMBER", str: "TEXT"}.get(type(value), "JSON")
         default = value if words else json.dumps(value, ensure_ascii=False)
-        found.append(Choice(name, "", metavar, default, flag, words))
+        found.append(Choice(name, as_choice(known, None).help if known else "", metavar, default, flag, words))
     return found

@@ -28,7 +28,7 @@ def modes(
     beta: Beta = 100.0,
     samples: Annotated[
         Path | None,
-        typer.Option("--samples", metavar="FILE", help="Your numbers instead: one per line, .csv or .npy."),
+        typer.Option("--numbers", metavar="FILE", help="Your numbers instead: one per line, .csv or .npy."),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="Samples of size n to average over (0: theory only).")] = 200,
     seed: Seed = 0,
@@ -40,9 +40,9 @@ def modes(
 
     The modes at bandwidth β^{-1/2} are the clusters to expect from tokens of temperature 1/β
     (arXiv:2412.09080). For normal samples: bounds by Kac-Rice theory, the leading order, and a simulation with
-    certified counts. With --samples: number and positions of the modes of the file.
+    certified counts. With --numbers: number and positions of the modes of the file.
 
-    Examples: `pathlines modes --n 10000 --beta 100`, `pathlines modes --samples values.csv --beta 25 --figure m.png`.
+    Examples: `pathlines modes --n 10000 --beta 100`, `pathlines modes --numbers values.csv --beta 25 --figure m.png`.
     """
     ready()
     from pathlines.foundation.bounds import affordable

@@ -83,20 +83,34 @@ def _model(entry: Any) -> list[tuple[str, Any]]:
 
 def _parameters(record: Any) -> Any:
     """Options of `pathlines run`, with symbol, meaning, what is allowed, and defaults."""
+    from pathlines.foundation.setting import fields
+
+    rows = []
+    for f in fields(type(record)):
+        default = getattr(record, f.name)
+        known = (f.symbol, _meaning(f), f.allowed.removesuffix(" or null"))
+        rows.append((_option(f.name), *known, "" if default is None else _shown(default)))
+    return _grid(("option", "symbol", "meaning", "allowed", "default"), rows)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _meaning(f: Any) -> str:
+    return f.meaning + (f" ({f.unit})" if f.unit else "")
+
+
+def _grid(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from pathlines.foundation.setting import fields
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("option", "symbol", "meaning", "allowed", "default"):
+    for title in titles:
         table.add_column(title, overflow="fold")
-    for f in fields(type(record)):
-        default = getattr(record, f.name)
-        meaning = f.meaning + (f" ({f.unit})" if f.unit else "")
-        cells = ("--" + f.name.replace("_", "-"), f.symbol, meaning, f.allowed.removesuffix(" or null"))
-        table.add_row(*map(Text, (*cells, "" if default is None else _shown(default))))
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 
@@ -113,20 +127,13 @@ def _claim(entry: Any) -> list[tuple[str, Any]]:
 
 def _table(quick: Any, full: Any) -> Any:
     """Name, symbol, meaning, what is allowed, and both sizes; the full one only where it differs."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     from pathlines.foundation.setting import fields
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("--set", "symbol", "meaning", "allowed", "quick", "full"):
-        table.add_column(title, overflow="fold")
+    rows = []
     for f in fields(type(quick)):
         low, high = (_shown(getattr(s, f.name)) for s in (quick, full))
-        meaning = f.meaning + (f" ({f.unit})" if f.unit else "")
-        table.add_row(*map(Text, (f.name, f.symbol, meaning, f.allowed, low, "" if high == low else high)))
-    return table
+        rows.append((f.name, f.symbol, _meaning(f), f.allowed, low, "" if high == low else high))
+    return _grid(("--set", "symbol", "meaning", "allowed", "quick", "full"), rows)
 
 
 def _shown(value: Any) -> str:
@@ -151,13 +158,15 @@ def _observable(entry: Any) -> list[tuple[str, Any]]:
 
 
 def _figure(entry: Any) -> list[tuple[str, Any]]:
-    return [
-        ("figure", entry.name),
-        ("caption", entry.caption),
-        ("paper", entry.paper.citation),
-        ("setting", entry.quick),
-        ("at full size", entry.full or "the same"),
-    ]
+    from pathlines.foundation.parameters import meaning_of
+
+    rows = []
+    for name, value in entry.quick.items():
+        known, full = meaning_of(name, value), entry.full.get(name, value)
+        words = (known.symbol, _meaning(known)) if known else ("", "")
+        rows.append((_option(name), *words, _shown(value), "" if full == value else _shown(full)))
+    said = [("figure", entry.name), ("caption", entry.caption), ("paper", entry.paper.citation)]
+    return [*said, (SETTING, _grid(("option", "symbol", "meaning", "quick", "full"), rows))]
 
 
 def _paper(entry: Any) -> list[tuple[str, Any]]:

@@ -43,7 +43,7 @@ class Course(NamedTuple):
 def _formation(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(times, angles, energies) of the particle system, at even times up to ``until``."""
     key = jax.random.key(s.seed)
-    start = on_circle(circle_quantiles(QuietMoments(s.tokens, s.noisy)(key), s.n))
+    start = on_circle(circle_quantiles(QuietMoments(s.crowd, s.noisy)(key), s.n))
     model = CircleAttention(s.beta)
     times = np.linspace(0.0, s.until, s.forming)
     run = flow(model, start, times=times, record="tokens", rtol=1e-7, form="tokens")
@@ -159,7 +159,7 @@ class _Stairs:
     "clusters form, stay for a long time, and merge one pair after another, each time exponentially later. Bars around "
     "the circle: square root of the share of tokens in each direction. Right: the energy climbs a staircase in log t. "
     "Particles are summed by Fourier series until their clusters are tight, then clusters move as points with masses.",
-    quick={"beta": 16.0, "n": 2000, "tokens": 1e5, "noisy": 16, "until": 20.0, "forming": 60, "coarsening": 100,
+    quick={"beta": 16.0, "n": 2000, "crowd": 1e5, "noisy": 16, "until": 20.0, "forming": 60, "coarsening": 100,
            "bins": 120, "seed": 3},
     full={"beta": 25.0, "noisy": 24, "forming": 150, "coarsening": 250},
 )  # fmt: skip

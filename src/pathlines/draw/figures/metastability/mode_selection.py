@@ -39,9 +39,9 @@ def _measured(s: Any, tokens: float) -> tuple[float, float]:
     "(1 − λₖ/λ*)/2, which falls with β, so no number of tokens in use makes the choice certain. Points with two "
     "standard errors: the share of nonlinear mean-field runs that saturate with k* clusters, which the later "
     "competition raises.",
-    quick={"betas": [5.0, 7.0, 9.0, 25.0, 81.0], "beta": 9.0, "tokens": [1e3, 1e5, 1e8, 1e12], "runs": 40,
+    quick={"betas": [5.0, 7.0, 9.0, 25.0, 81.0], "beta": 9.0, "sizes": [1e3, 1e5, 1e8, 1e12], "runs": 40,
            "points": 300, "noisy": 18, "level": 0.1, "seed": 0, "low": 1e3, "high": 1e14},
-    full={"runs": 200, "tokens": [1e3, 1e4, 1e5, 1e6, 1e8, 1e10, 1e12]},
+    full={"runs": 200, "sizes": [1e3, 1e4, 1e5, 1e6, 1e8, 1e10, 1e12]},
 )  # fmt: skip
 def selection(s: Any) -> Figure:
     """Lines of theory, points of runs."""
@@ -51,9 +51,9 @@ def selection(s: Any) -> Figure:
         k = dominant_degree(beta, 2)
         chance = [selection_probabilities(beta, n, s.level)[k - 1] for n in grid]
         axes.plot(grid, chance, color=ink, label=f"β = {beta:g}, k* = {k}")
-    share, error = np.transpose([_measured(s, n) for n in s.tokens])
+    share, error = np.transpose([_measured(s, n) for n in s.sizes])
     ink = COLOURS[list(s.betas).index(s.beta)] if s.beta in s.betas else COLOURS[-1]
-    axes.errorbar(s.tokens, share, 2 * error, fmt="o", ms=4.5, lw=1.1, capsize=2.5, color=ink,
+    axes.errorbar(s.sizes, share, 2 * error, fmt="o", ms=4.5, lw=1.1, capsize=2.5, color=ink,
                   label=f"runs, β = {s.beta:g}")  # fmt: skip
     axes.set(
         xscale="log", xlabel="tokens $N$", ylabel="probability of $k^*$", ylim=(0, 1.02), xlim=(s.low / 1.5, s.high)
