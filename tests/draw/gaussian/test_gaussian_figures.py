@@ -5,7 +5,8 @@ import pytest
 
 from pathlines.draw.animation import ANIMATIONS
 from pathlines.draw.figures.gaussian.cloud_drawing import ellipse, on_disc
-from pathlines.model.gaussian.examples import disc_of_covariances
+from pathlines.integrate.gaussian_fate import fates
+from pathlines.model.gaussian.examples import EXAMPLES, disc_of_covariances
 
 
 def test_disc_and_ellipse():
@@ -17,6 +18,21 @@ def test_disc_and_ellipse():
     assert x**2 + y**2 == pytest.approx(1)
     shape = ellipse(np.diag([4.0, 1.0]))
     assert (shape.width, shape.height, shape.angle % 180) == (4.0, 2.0, pytest.approx(0))
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_heads_by_rows_add_up(name):
+    """Σ C_h = V and Σ A_h = A; the numbers of the whole example are those of its parts."""
+    example, model = EXAMPLES[name], EXAMPLES[name].by_rows()
+    np.testing.assert_allclose(np.sum(model.value, axis=0), example.value)
+    np.testing.assert_allclose(np.einsum("hpi,hpj->ij", model.key, model.query), example.score, atol=1e-15)
+
+
+def test_two_heads_one_of_them_empty_leave_a_plane():
+    """C = e₁e₁ᵀ and the other head zero: Σ₂₂ never changes, and the limit has rank two."""
+    (fate,) = fates(EXAMPLES["line"].by_rows(), np.sqrt(0.5) * np.eye(2))
+    assert fate.kind == "converged" and fate.rank == 2
+    assert fate.covariance[1][1] == pytest.approx(0.5, abs=1e-8) and fate.covariance[0][0] < 0.45
 
 
 def test_ellipses_move():

@@ -26,6 +26,14 @@ class Example(msgspec.Struct, frozen=True):
         scale = {} if kind == "l2" else {"scale": self.scale}
         return gaussian_closure(kind, np.asarray(self.value), np.asarray(self.query), np.asarray(self.key), **scale)
 
+    def by_rows(self, kind: str = "softmax") -> GaussianClosure:
+        """Two heads, one for each row: C_h = e_h e_hᵀV and A_h = scale·K_hᵀQ_h; a row that is missing is zero."""
+        value, query, key = np.asarray(self.value), np.zeros((2, 1, 2)), np.zeros((2, 1, 2))
+        for h, (q, k) in enumerate(zip(self.query, self.key, strict=True)):
+            query[h, 0], key[h, 0] = q, k
+        values = np.stack([np.outer(np.eye(2)[h], value[h]) for h in range(2)])
+        return gaussian_closure(kind, values, query, key, **({} if kind == "l2" else {"scale": self.scale}))
+
     @property
     def start(self) -> Matrix:
         """The round covariance of trace one, centre of the disc of starts."""

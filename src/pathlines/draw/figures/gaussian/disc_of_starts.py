@@ -61,13 +61,33 @@ def draw_starts(axes: Axes, covariances: np.ndarray, found: list[Fate], title: s
 )  # fmt: skip
 def disc_of_starts(s: Any) -> Figure:
     """One disc an example."""
+    return _discs(s, [(EXAMPLES[name].title, EXAMPLES[name].model(s.kind)) for name in s.examples])
+
+
+@picture(
+    "gaussian/two-heads",
+    UNIFIED,
+    "The starts and weights of gaussian/disc-of-starts under two heads, one for each row of the matrices: A₁ + A₂ = A "
+    "and C₁ + C₂ = V, but each head pairs its own row of V with its own scores. Where the second head is empty "
+    "(“line”) only the first row of a covariance moves, and clouds converge without losing a dimension; of the "
+    "others “two-lines” keep turning and are not decided, “blow-up” explode along an axis of the heads, and “both” all "
+    "vanish.",
+    quick={"examples": ["zero", "line", "two-lines", "blow-up", "both"], "side": 9, "reach": 0.95, "until": 30.0,
+           "kind": "softmax"},
+    full={"side": 15},
+)  # fmt: skip
+def two_heads(s: Any) -> Figure:
+    """One disc an example, its rows split among two heads."""
+    return _discs(s, [(f"weights “{name}”", EXAMPLES[name].by_rows(s.kind)) for name in s.examples])
+
+
+def _discs(s: Any, models: list[tuple[str, GaussianClosure]]) -> Figure:
+    """A disc for each title and model."""
     starts = disc_of_covariances(s.side, s.reach)
-    figure, (panels,) = new_figure(1, len(s.examples), width=2.5, height=2.9)
-    for axes, name in zip(panels, s.examples, strict=True):
-        example = EXAMPLES[name]
-        model = example.model(s.kind)
+    figure, (panels,) = new_figure(1, len(models), width=2.5, height=2.9)
+    for axes, (title, model) in zip(panels, models, strict=True):
         found = fates(model, np.linalg.cholesky(starts), rtol=1e-7)
-        draw_starts(axes, paths(model, starts, s.until), found, example.title)
+        draw_starts(axes, paths(model, starts, s.until), found, title)
     for axes in panels[1:]:
         axes.set_yticklabels([])
         axes.set_ylabel(" ")
