@@ -11,15 +11,16 @@ demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
 
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
-# Claims that draw many random chains run 2.5 times longer so: they get the first level.
+# Claims that draw many random chains run 2.5 times longer so: they get the first level. Each of two workers begins with
+# half of the files, which share programs, and takes tests from the other when it has none left.
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 QUICK_RUN     := --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/homogenized/test_homogenized_settings.py
-PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow"
+PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow" --dist worksteal
 
 test: $(PROBE) lint
-	XLA_FLAGS="$(QUICK_RUN)" $(PYTEST) --dist load $(CHAINS)
-	XLA_FLAGS="$(QUICK_COMPILE)" $(PYTEST) --dist loadfile $(addprefix --ignore=,$(CHAINS))
+	XLA_FLAGS="$(QUICK_RUN)" $(PYTEST) $(CHAINS)
+	XLA_FLAGS="$(QUICK_COMPILE)" $(PYTEST) $(addprefix --ignore=,$(CHAINS))
 
 full: $(STAMP)
 	$(BIN)/pathlines verify --full --report pathlines-report-full.html
