@@ -41,9 +41,14 @@ _TOP = {
     "claim.evaluate": "evaluate",
     "draw.gallery": "FIGURES",
     "draw.plot": "plot",
+    "draw.compare": "compare",
     "foundation.papers": "PAPERS",
     "foundation.precision": "enable_float64",
     "limit.homogenized.regimes": "regime",
+    "limit.reductions": "gram simplex",
+    "model.homogenized.homogenize": "homogenize",
+    "model.gaussian.closure": "gaussian_closure",
+    "model.mean_field": "mean_field",
 }
 """File → names of the top tier that it defines. What fewer scripts need stays in its room."""
 

@@ -49,6 +49,7 @@ from pathlines.observable.clusters import cluster_count as cluster_count
 from pathlines.observable.clusters import cluster_labels as cluster_labels
 from pathlines.observable.clusters import cluster_sizes as cluster_sizes
 from pathlines.observable.sinkhorn import column_error as column_error
+from pathlines.draw.compare import compare as compare
 from pathlines.observable.sphere import cone_residual as cone_residual
 from pathlines.observable.euclidean import cov_law as cov_law
 from pathlines.observable.gaussian import covariance as covariance
@@ -75,9 +76,12 @@ from pathlines.observable.perceptron_landscape import first_variation as first_v
 from pathlines.integrate.flow import flow as flow
 from pathlines.observable.patterns import fourier_moments as fourier_moments
 from pathlines.observable.patterns import fourier_phases as fourier_phases
+from pathlines.model.gaussian.closure import gaussian_closure as gaussian_closure
+from pathlines.limit.reductions import gram as gram
 from pathlines.observable.perceptron_landscape import heaviest_mass as heaviest_mass
 from pathlines.observable.patterns import heavy_clusters as heavy_clusters
 from pathlines.observable.sphere import hemisphere_margin as hemisphere_margin
+from pathlines.model.homogenized.homogenize import homogenize as homogenize
 from pathlines.observable.attention import in_degree as in_degree
 from pathlines.observable.patterns import interaction_energy as interaction_energy
 from pathlines.observable.perceptron_landscape import kkt_gap as kkt_gap
@@ -88,6 +92,7 @@ from pathlines.observable.euclidean import leading_coordinate as leading_coordin
 from pathlines.observable.sphere import magnitude as magnitude
 from pathlines.observable.gaussian import mardia_kurtosis as mardia_kurtosis
 from pathlines.observable.gaussian import mardia_skewness as mardia_skewness
+from pathlines.model.mean_field import mean_field as mean_field
 from pathlines.observable.sphere import mean_norm as mean_norm
 from pathlines.observable.pairs import mean_overlap as mean_overlap
 from pathlines.observable.overlap import mean_square as mean_square
@@ -114,6 +119,7 @@ from pathlines.observable.residual import residual_rms as residual_rms
 from pathlines.observable.euclidean import s_residual as s_residual
 from pathlines.store.runs import save_run as save_run
 from pathlines.observable.participation import shared_attention as shared_attention
+from pathlines.limit.reductions import simplex as simplex
 from pathlines.observable.sinkhorn import sinkhorn_iterations as sinkhorn_iterations
 from pathlines.observable.slow_manifold import slow_manifold_distance as slow_manifold_distance
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap

@@ -1,5 +1,6 @@
 """Public names: found without imports, one meaning each, seen by type checkers, and the nearest one for a wrong one."""
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -106,3 +107,9 @@ def test_mypy_sees_public_names_and_rejects_wrong_ones(tmp_path):
     errors = [line for line in out.split("\n") if ": error:" in line]
     assert len(errors) == 2 and "script.py:2" in errors[0] and "script.py:3" in errors[1], out
     assert "float" in out and "Observable" in out
+
+
+def test_no_file_imports_the_package_itself():
+    """Its stub names everything, so that would tie all files into one cycle, in which type checkers lose their way."""
+    wrong = re.compile(r"^\s*(?:import pathlines$|import pathlines as|from pathlines import)", re.MULTILINE)
+    assert not [path for path in (ROOT / "src").rglob("*.py") if wrong.search(path.read_text(encoding="utf-8"))]

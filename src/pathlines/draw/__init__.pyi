@@ -12,6 +12,7 @@ from pathlines.draw import report as report
 from pathlines.draw import scene as scene
 from pathlines.draw import style as style
 from pathlines.draw.animation import ANIMATIONS as ANIMATIONS
+from pathlines.draw.compare import Comparison as Comparison
 from pathlines.draw.gallery import FIGURES as FIGURES
 from pathlines.draw.animation import Film as Film
 from pathlines.draw.gallery import Picture as Picture
@@ -26,6 +27,7 @@ from pathlines.draw.bench_figure import bench_figure as bench_figure
 from pathlines.draw.animation import check_target as check_target
 from pathlines.draw.claim_figure import claim_figure as claim_figure
 from pathlines.draw.layout import colour_bar as colour_bar
+from pathlines.draw.compare import compare as compare
 from pathlines.draw.orthographic import draw_box as draw_box
 from pathlines.draw.modes_figure import draw_counts as draw_counts
 from pathlines.draw.orthographic import draw_faces as draw_faces

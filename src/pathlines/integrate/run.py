@@ -7,7 +7,9 @@ import platform
 import re
 from collections.abc import Mapping
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -88,6 +90,15 @@ class Run(msgspec.Struct, frozen=True):
     def certificate(self, name: str) -> Certificate:
         """The certificate of that name."""
         return next(c for c in self.certificates if c.name == name)
+
+    def plot(self, names: list[str] | None = None) -> Any:
+        """A figure of what was recorded (``pl.plot``)."""
+        return import_module("pathlines").plot(self, names)  # pictures are made in a room below this one
+
+    def animate(self, path: str | Path, rate: float = 15.0) -> None:
+        """Write the tokens, recorded in two or three dimensions, as a film: .gif, .mp4, or a folder of frames."""
+        draw = import_module("pathlines").draw
+        draw.write_reel(draw.run_reel(self), Path(path), rate)
 
     def __repr__(self) -> str:
         lines = [f"Run of {self.setting.get('model', {}).get('name', '?')}: {self.outcome} in {self.seconds:.2g} s"]

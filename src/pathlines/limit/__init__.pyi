@@ -5,3 +5,8 @@ from pathlines.limit import clustering as clustering
 from pathlines.limit import gaussian as gaussian
 from pathlines.limit import homogenized as homogenized
 from pathlines.limit import metastability as metastability
+from pathlines.limit import reductions as reductions
+from pathlines.limit.reductions import GramReduction as GramReduction
+from pathlines.limit.reductions import Simplex as Simplex
+from pathlines.limit.reductions import gram as gram
+from pathlines.limit.reductions import simplex as simplex

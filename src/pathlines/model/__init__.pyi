@@ -18,4 +18,5 @@ from pathlines.model.base import Snapshot as Snapshot
 from pathlines.model.attention_kinds import builder as builder
 from pathlines.model.base import checked_multiplicities as checked_multiplicities
 from pathlines.model.base import in_rows as in_rows
+from pathlines.model.mean_field import mean_field as mean_field
 from pathlines.model.base import physical_memory as physical_memory

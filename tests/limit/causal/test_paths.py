@@ -6,7 +6,7 @@ from scipy.linalg import expm
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.causal.few_tokens import few_token_influence
-from pathlines.limit.causal.layered import correlations, layer_grid, mean_field, von_mises
+from pathlines.limit.causal.layered import correlations, layer_grid, layered_mean_field, von_mises
 from pathlines.limit.causal.paths import (
     alibi_matrix,
     causal_fluctuation,
@@ -111,7 +111,7 @@ def modes_of(row, grid, count):
 @pytest.mark.parametrize("slope", [0.0, 2.0])
 def test_the_mask_does_not_show_in_the_mean_field(slope):
     grid = layer_grid(1.0, slope, cells=6)
-    f = mean_field(grid, von_mises(1.0, grid.modes), 1.0, steps=60)
+    f = layered_mean_field(grid, von_mises(1.0, grid.modes), 1.0, steps=60)
     for row in f:
         np.testing.assert_allclose(modes_of(row, grid, 3), [0.70427945, 0.52807433, 0.38733812], atol=3e-8)
 
@@ -121,7 +121,7 @@ def test_layered_start():
     for cells in (40, 80):
         grid = layer_grid(1.0, 2.0, cells=cells, modes=24)
         start = np.where(grid.sigma[:, None] < 0.5, von_mises(1.0, grid.modes), (grid.modes == 0).astype(float))
-        f = mean_field(grid, start, 1.0, steps=20)[:, 25].real
+        f = layered_mean_field(grid, start, 1.0, steps=20)[:, 25].real
         found.append((np.interp(0.75, grid.sigma, f), 1.5 * f[-1] - 0.5 * f[-2]))
     np.testing.assert_allclose((4 * np.asarray(found[1]) - found[0]) / 3, [0.18583, 0.11875], atol=4e-5)
 

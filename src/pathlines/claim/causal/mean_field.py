@@ -19,7 +19,7 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KINETIC
 from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.prompts import decoded
-from pathlines.limit.causal.layered import layer_grid, mean_field, von_mises
+from pathlines.limit.causal.layered import layer_grid, layered_mean_field, von_mises
 from pathlines.limit.causal.paths import order_fluctuation
 from pathlines.limit.causal.rates import retrieval_rates
 from pathlines.model.causal.decoder import CausalDecoder
@@ -65,7 +65,7 @@ def simulate_hidden(s: SameStart) -> Evidence:
 def predict_hidden(s: SameStart) -> Evidence:
     """Re f̂(1) of the mean field without positions: the same number for every slope; O(1/N) of finite prompts."""
     grid = layer_grid(s.beta, 0.0, cells=2)
-    f = mean_field(grid, von_mises(s.kappa, grid.modes), s.depth, steps=60)
+    f = layered_mean_field(grid, von_mises(s.kappa, grid.modes), s.depth, steps=60)
     value = f[0, len(grid.modes) // 2 + 1].real
     return Evidence({"cosine": [value] * len(s.slopes)}, {"cosine": 4 / s.n / ERRORS})
 
@@ -119,7 +119,7 @@ def predict_layered(s: HalfPrompt) -> Evidence:
     """The layered equation on cells of σ: Re f̂(σ,1) averaged over the windows."""
     grid = layer_grid(s.beta, s.slope, cells=s.cells, modes=24)
     start = np.where(grid.sigma[:, None] < 0.5, von_mises(s.kappa, grid.modes), (grid.modes == 0).astype(float))
-    f = mean_field(grid, start, s.depth, steps=20)[:, 25].real
+    f = layered_mean_field(grid, start, s.depth, steps=20)[:, 25].real
     fine = np.linspace(0, 1, 4001)
     smooth = np.where(fine < 0.5, f[0], np.interp(fine, grid.sigma[grid.sigma > 0.5], f[grid.sigma > 0.5]))
     values = [smooth[(fine >= low) & (fine <= high)].mean() for low, high in s.windows]

@@ -32,8 +32,8 @@ from pathlines.limit.causal.paths import hop_rows as hop_rows
 from pathlines.limit.causal.paths import hop_weights as hop_weights
 from pathlines.limit.causal.paths import hops_needed as hops_needed
 from pathlines.limit.causal.layered import layer_grid as layer_grid
+from pathlines.limit.causal.layered import layered_mean_field as layered_mean_field
 from pathlines.limit.causal.response import log_odds as log_odds
-from pathlines.limit.causal.layered import mean_field as mean_field
 from pathlines.limit.causal.rates import modes_needed as modes_needed
 from pathlines.limit.causal.paths import order_fluctuation as order_fluctuation
 from pathlines.limit.causal.parking import parking_coverage as parking_coverage

@@ -72,7 +72,7 @@ def von_mises(kappa: float, modes: np.ndarray) -> np.ndarray:
     return special.ive(np.abs(modes), kappa) / special.ive(0, kappa)
 
 
-def mean_field(grid: Layers, start: Any, t: float, steps: int = 100) -> np.ndarray:
+def layered_mean_field(grid: Layers, start: Any, t: float, steps: int = 100) -> np.ndarray:
     """f̂(σ, n) at depth t from f̂ at 0, shape (cells, 2K+1) or one row for all positions."""
     field = lambda f: grid.weights @ f  # noqa: E731
     drift = lambda f: (_convolved(grid.kernel, grid.modes, field(f), f),)  # noqa: E731

@@ -15,6 +15,8 @@ adding heads, H = L^{c-a}. Homogenized Transformers, arXiv:2604.01978.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,12 +102,18 @@ def _reason(label: str, x: dict[str, float], epsilon: float, bound: float) -> st
 
 
 def regime(
-    eta: float, alpha: float, layers: float, epsilon: float = 0.1, bound: float = 10.0, centred: bool = False
+    eta: Any,
+    alpha: float | None = None,
+    layers: float | None = None,
+    epsilon: float = 0.1,
+    bound: float = 10.0,
+    centred: bool = False,
 ) -> Regime:
-    """The smallest model whose conditions hold at these numbers.
+    """The smallest model whose conditions hold, of a random transformer or of these numbers.
 
     Args:
-        eta: η > 0, the residual step. The larger, the more of the correctors is needed.
+        eta: a ``RandomTransformer``, of which the step, the noise and whether its heads are centred are read; or the
+            residual step η > 0. The larger, the more of the correctors is needed.
         alpha: α ≥ 0, the noise per unit of time, ης²/H. The more heads, the smaller.
         layers: L ≥ 1, the depth; t_L = ηL.
         epsilon: what counts as o(1), 0.1 by default.
@@ -116,6 +124,10 @@ def regime(
     diffusive time τ = vL the error of the SDE is O(v) whatever η³L (derived), v = αη up to the factor d/(d-1): the
     label is ``sde`` as long as αη ≤ ``epsilon``, and ``failure`` beyond, where the layer map is the better prediction.
     """
+    if hasattr(eta, "parameters"):
+        require(alpha is None, "alpha", "be None with a model, which has its own", alpha)
+        eta, alpha, centred = eta.parameters.step, eta.parameters.noise, eta.law.centred
+        require(alpha is not None, "eta", "be a model whose heads are Gaussian, or a number", alpha)
     eta, alpha = finite_number("eta", eta, 0.0, open_low=True), finite_number("alpha", alpha, 0.0)
     depth = finite_number("layers", layers, 0.0, open_low=True)
     epsilon = finite_number("epsilon", epsilon, 0.0, open_low=True)

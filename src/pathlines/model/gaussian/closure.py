@@ -11,12 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.attention.kind import ATTENTIONS
 from pathlines.domain import Euclidean
-from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array, finite_number, require
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array, finite_number, of_kind, require
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import UNIFIED, Paper
+from pathlines.foundation.schedule import varies
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.self_attention import SelfAttention
 from pathlines.numerics.jacobi import orthogonal_rows
+from pathlines.weights.fixed import FixedWeights
 from pathlines.weights.heads import check_heads, stacked
 
 Vector = Float[Array, " d"]
@@ -202,8 +206,23 @@ def closure_kinds() -> dict[str, bool]:
     return {n: "moment closure" not in MODELS[PREFIX + n].title for n in names}
 
 
-def gaussian_closure(kind: str, value: Any, query: Any = None, key: Any = None, **options: Any) -> GaussianClosure:
-    """The closure of an attention kind; a kind without one is an error that says what exists."""
+def gaussian_closure(
+    model: SelfAttention | str, value: Any = None, query: Any = None, key: Any = None, **options: Any
+) -> GaussianClosure:
+    """Mean and covariance of a Gaussian cloud under self-attention in R^d; where there is none, the error says why.
+
+    Args:
+        model: ``SelfAttention(…, weights=FixedWeights(V, Q, K), space="euclidean")``, whose kind, β and weights are
+            read off it; or the name of an attention kind, with the next arguments.
+        value: V, (d, d) or (H, d, d).
+        query: Q, the identity by default.
+        key: K, the identity by default.
+        options: of the kind: ``scale``, ``eps`` and ``prefactor`` of Sinkhorn, ``bias`` of sigmoid.
+    """
+    if isinstance(model, SelfAttention):
+        require(value is None and query is None and key is None and not options, "value", "be None with a model", value)
+        return _of_model(model)
+    kind = of_kind("model", model, str, "SelfAttention or the name of an attention kind")
     kinds = closure_kinds()
     if kind not in kinds:
         exact = ", ".join(k for k, ok in kinds.items() if ok)
@@ -218,9 +237,25 @@ def gaussian_closure(kind: str, value: Any, query: Any = None, key: Any = None, 
         text = f"Attention `{kind}` has no option `{unknown[0]}` in its closure; there are {', '.join(known)}."
         raise ArgumentError(text)
     require(value is not None, "value", "be a matrix d × d", value)
-    model = build(value=value, query=query, key=key, **options)
-    assert isinstance(model, GaussianClosure)
-    return model
+    made = build(value=value, query=query, key=key, **options)
+    assert isinstance(made, GaussianClosure)
+    return made
+
+
+def _of_model(model: SelfAttention) -> GaussianClosure:
+    """The closure with the kind, the weights and β of a model of tokens."""
+    euclidean = not model.on_sphere and model.perceptron is None and not model.mask.causal and not varies(model)
+    require(euclidean, "model", 'have space="euclidean", no perceptron and no mask to have a closure', model.space)
+    attention, beta = model.attention, float(model.beta)
+    weights = of_kind("model", model.weights, FixedWeights, "a model with FixedWeights, which say the dimension")
+    kind = next(name for name, entry in ATTENTIONS.items() if type(attention) is entry)
+    options = {n: getattr(attention, n) for n in ("eps", "prefactor", "bias") if hasattr(attention, n)}
+    query, key, value = weights.query, weights.key, weights.value * jnp.exp(-getattr(attention, "shift", 0.0))
+    if kind == "l2":  # the score is a distance: both sides carry β
+        plain = jnp.broadcast_to(jnp.eye(value.shape[-1]), value.shape)
+        query, key = (np.sqrt(beta) * (plain if m is None else m) for m in (query, key))
+        return gaussian_closure(kind, value, query, key)
+    return gaussian_closure(kind, value, query, key, scale=beta, **options)
 
 
 def matrices(value: Any, query: Any, key: Any, d: int) -> tuple[Any, Any, Any]:

@@ -37,6 +37,7 @@ from pathlines.model.homogenized.drift import covariant as covariant
 from pathlines.model.homogenized.circle_measure import edge_values as edge_values
 from pathlines.model.homogenized.circle_measure import folds as folds
 from pathlines.model.homogenized.random_transformer import gram_factor as gram_factor
+from pathlines.model.homogenized.homogenize import homogenize as homogenize
 from pathlines.model.homogenized.drift import homogenized_drift as homogenized_drift
 from pathlines.model.homogenized.random_transformer import moved as moved
 from pathlines.model.homogenized.circle_measure import pushed as pushed
