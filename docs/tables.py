@@ -1,7 +1,8 @@
-"""Write the tables of models and papers from the registries: ``python docs/tables.py`` (``--check`` only compares)."""
+"""Write the tables of models, papers and benchmarks: ``python docs/tables.py`` (``--check`` only compares)."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -53,6 +54,15 @@ def papers() -> str:
     return "\n".join(rows)
 
 
+def benchmarks() -> str:
+    """Every script of benchmarks/, in the first words of its own docstring."""
+    rows = ["| script | measures |", "|---|---|"]
+    for script in sorted((HERE.parent / "benchmarks").glob("*.py")):
+        first = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+        rows.append(f"| `benchmarks/{script.name}` | {escaped(' '.join(first.split()))} |")
+    return "\n".join(rows)
+
+
 def escaped(text: str) -> str:
     """Bars would end a table cell."""
     return text.replace("|", "\\|")
@@ -61,7 +71,12 @@ def escaped(text: str) -> str:
 def main() -> None:
     """Rewrite what stands between the markers."""
     pathlines.enable_float64()
-    for name, page, table in (("models", "models.md", models()), ("papers", "papers/index.md", papers())):
+    tables = (
+        ("models", "models.md", models()),
+        ("papers", "papers/index.md", papers()),
+        ("benchmarks", "../benchmarks/README.md", benchmarks()),
+    )
+    for name, page, table in tables:
         path = HERE / page
         text = path.read_text(encoding="utf-8")
         pattern = rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)"

@@ -42,7 +42,7 @@ _TOP = {
     "draw.gallery": "FIGURES",
     "draw.plot": "plot",
     "draw.compare": "compare",
-    "foundation.papers": "PAPERS",
+    "foundation.papers.shelf": "PAPERS",
     "foundation.precision": "enable_float64",
     "limit.homogenized.regimes": "regime",
     "limit.reductions": "gram simplex",

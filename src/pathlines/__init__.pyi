@@ -25,7 +25,7 @@ from pathlines.weights.gaussian import GaussianHeads as GaussianHeads
 from pathlines.model.base import MODELS as MODELS
 from pathlines.model.base import Model as Model
 from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
-from pathlines.foundation.papers import PAPERS as PAPERS
+from pathlines.foundation.papers.shelf import PAPERS as PAPERS
 from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention

@@ -1,0 +1,27 @@
+# Written by docs/stubs.py.
+from pathlines.foundation.papers import causal as causal
+from pathlines.foundation.papers import clustering as clustering
+from pathlines.foundation.papers import gaussian as gaussian
+from pathlines.foundation.papers import homogenized as homogenized
+from pathlines.foundation.papers import metastability as metastability
+from pathlines.foundation.papers import paper as paper
+from pathlines.foundation.papers import shelf as shelf
+from pathlines.foundation.papers.causal import CAUSAL_CLUSTERING as CAUSAL_CLUSTERING
+from pathlines.foundation.papers.clustering import EMERGENCE as EMERGENCE
+from pathlines.foundation.papers.homogenized import HOMOGENIZED as HOMOGENIZED
+from pathlines.foundation.papers.metastability import KDE_MODES as KDE_MODES
+from pathlines.foundation.papers.causal import KINETIC as KINETIC
+from pathlines.foundation.papers.clustering import LONG_CONTEXT as LONG_CONTEXT
+from pathlines.foundation.papers.clustering import MEAN_FIELD_DYNAMICS as MEAN_FIELD_DYNAMICS
+from pathlines.foundation.papers.metastability import METASTABILITY as METASTABILITY
+from pathlines.foundation.papers.metastability import METASTABLE_EMERGENCE as METASTABLE_EMERGENCE
+from pathlines.foundation.papers.clustering import NORMALIZATION as NORMALIZATION
+from pathlines.foundation.papers.shelf import PAPERS as PAPERS
+from pathlines.foundation.papers.metastability import PERCEPTRON_LANDSCAPE as PERCEPTRON_LANDSCAPE
+from pathlines.foundation.papers.clustering import PERSPECTIVE as PERSPECTIVE
+from pathlines.foundation.papers.paper import Paper as Paper
+from pathlines.foundation.papers.clustering import QUANTITATIVE as QUANTITATIVE
+from pathlines.foundation.papers.clustering import SPECTRAL_SELECTION as SPECTRAL_SELECTION
+from pathlines.foundation.papers.homogenized import STOCHASTIC_CLUSTERING as STOCHASTIC_CLUSTERING
+from pathlines.foundation.papers.homogenized import SYNCHRONIZATION as SYNCHRONIZATION
+from pathlines.foundation.papers.gaussian import UNIFIED as UNIFIED
