@@ -181,7 +181,7 @@ claim(
     where="derived; on the high temperatures of §2.3.5",
     models=("random",),
     quick=SmallLogits(),
-    full=SmallLogits(batches=24_000),
+    full=SmallLogits(b=0.17, batches=12_000),
     within={
         "products": standard_errors(
             ERRORS,

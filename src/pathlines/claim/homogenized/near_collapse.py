@@ -202,7 +202,7 @@ claim(
     models=("random-perceptron",),
     quick=Perceptrons(),
     full=Perceptrons(
-        runs=660_000, cases=(("relu", 1.0, 4), ("linear", 1.0, 4), ("erf", 1.0, 4), ("erf", 3.0, 16)), time_step=0.01
+        runs=800_000, cases=(("relu", 1.0, 4), ("linear", 1.0, 4), ("erf", 1.0, 4), ("erf", 3.0, 16)), time_step=0.01
     ),
     within=RATES,
     simulate=simulate_perceptron,
