@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathlines.claim.estimate import mean_and_error
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning
 from pathlines.integrate import chain, flow, layers
@@ -14,7 +15,6 @@ from pathlines.integrate.chain import _groups
 from pathlines.integrate.observe import Observable
 from pathlines.model import PathModel, SelfAttention
 from pathlines.model.homogenized.random_transformer import RandomTransformer
-from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.overlap import mean_square, pair_artanh, pair_overlap
 from pathlines.observable.pairs import cross_ratios, deficits, mean_overlap, u_max
 
@@ -191,7 +191,7 @@ def test_weak_error_of_two_tokens(v, wanted):
     depth = round(1 / v)
     run = chain(model, Sphere(4).simplex(2), depth=depth, every=depth, key=KEY, runs=200_000, record=pair_overlap)
     assert run.forms[0].name == "uniform" and run.time[-1] == pytest.approx(1)
-    mean, error = mean_and_error(run["pair_overlap"])
+    mean, error = mean_and_error(run["pair_overlap"].transpose("run", ...))
     assert abs(mean[-1] - 0.2118357210 - wanted) < 5 * error[-1]
     assert error[-1] < 1.2e-3
 

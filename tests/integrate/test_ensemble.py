@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathlines.claim.estimate import mean_and_error, student
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.integrate import batched, ensemble, flow
 from pathlines.limit.clustering.energy_range import initial_pair_rate
 from pathlines.model import MODELS, SelfAttention
 from pathlines.model.clustering.normalised import NormalisedAttention
-from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.pairs import mean_overlap, u_mean
 from pathlines.weights import IdentityWeights, PiecewiseWeights
 
@@ -84,8 +84,8 @@ def test_standard_errors_cover_the_truth():
     law = partial(Sphere(d).uniform, n=n)
     run = ensemble(MODELS["usa"].build(beta), law, runs=runs, key=KEY, times=[0.0, t], record=mean_overlap)
     change = run["mean_overlap"].diff("time").isel(time=0) / t
-    mean, error = mean_and_error(change)
-    assert error == pytest.approx(change.std("run", ddof=1).item() / np.sqrt(runs))
+    mean, error = mean_and_error(change.values)
+    assert error == pytest.approx(student(runs) * change.std("run", ddof=1).item() / np.sqrt(runs))
     assert abs(mean - initial_pair_rate(n, d, beta)) < 5 * error
     assert error < 0.01 * mean
 

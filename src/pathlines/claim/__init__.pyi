@@ -10,6 +10,7 @@ from pathlines.claim import homogenized as homogenized
 from pathlines.claim import metastability as metastability
 from pathlines.claim import mistakes as mistakes
 from pathlines.claim import power as power
+from pathlines.claim import slopes as slopes
 from pathlines.claim import summary as summary
 from pathlines.claim import tolerance as tolerance
 from pathlines.claim.base import Axes as Axes
@@ -38,6 +39,8 @@ from pathlines.claim.tolerance import exactly as exactly
 from pathlines.claim.cost import keep_cost as keep_cost
 from pathlines.claim.cost import kept_cost as kept_cost
 from pathlines.claim.base import known as known
+from pathlines.claim.slopes import limiting_order as limiting_order
+from pathlines.claim.slopes import log_slope as log_slope
 from pathlines.claim.estimate import mean_and_error as mean_and_error
 from pathlines.claim.summary import noticed as noticed
 from pathlines.claim.power import notices as notices
@@ -47,10 +50,12 @@ from pathlines.claim.summary import over_seeds as over_seeds
 from pathlines.claim.tolerance import relative as relative
 from pathlines.claim.estimate import root_and_error as root_and_error
 from pathlines.claim.mistakes import scaled as scaled
+from pathlines.claim.slopes import several as several
 from pathlines.claim.estimate import share_and_error as share_and_error
 from pathlines.claim.summary import short_of as short_of
 from pathlines.claim.summary import side as side
 from pathlines.claim.evaluate import simulated as simulated
 from pathlines.claim.tolerance import standard_errors as standard_errors
 from pathlines.claim.estimate import student as student
+from pathlines.claim.slopes import unreadable as unreadable
 from pathlines.claim.summary import used as used

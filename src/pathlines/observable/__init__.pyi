@@ -93,7 +93,6 @@ from pathlines.observable.linkage import linked_labels as linked_labels
 from pathlines.observable.sphere import magnitude as magnitude
 from pathlines.observable.gaussian import mardia_kurtosis as mardia_kurtosis
 from pathlines.observable.gaussian import mardia_skewness as mardia_skewness
-from pathlines.observable.analysis import mean_and_error as mean_and_error
 from pathlines.observable.sphere import mean_norm as mean_norm
 from pathlines.observable.pairs import mean_overlap as mean_overlap
 from pathlines.observable.overlap import mean_square as mean_square

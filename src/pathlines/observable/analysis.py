@@ -53,9 +53,3 @@ def limit_cluster_count(counts: xr.Dataset | dict[str, Any]) -> int | None:
     """
     last = {int(np.asarray(v)[-1]) for v in counts.values()}
     return last.pop() if len(last) == 1 else None
-
-
-def mean_and_error(values: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error over ``run``: samples are the unit of independence, not pairs."""
-    runs = values.sizes["run"]
-    return values.mean("run").values, values.std("run", ddof=1).values / np.sqrt(runs)

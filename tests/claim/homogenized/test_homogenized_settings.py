@@ -7,7 +7,7 @@ import pytest
 from pathlines.claim import CLAIMS, evaluate
 from pathlines.claim.homogenized import direct
 from pathlines.claim.homogenized.conformal_noise import cross_ratio_change
-from pathlines.claim.homogenized.rates import limiting_order
+from pathlines.claim.slopes import limiting_order
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.coupling import coupled_chains
 

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.normalization_schemes import MODEL_NAMES, RandomScheme, Scheme, scheme_model
+from pathlines.claim.slopes import log_slope
 from pathlines.claim.tolerance import absolute, at_least, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -150,7 +151,7 @@ def simulate_alpha(s: Alphas) -> Evidence:
     settings = [msgspec.structs.replace(s, alpha=alpha) for alpha in s.alphas]
     found = [_measured_rate("ngpt", at, s.time / at.alpha) for at in settings]
     rates = np.array([rate for rate, *_ in found])
-    exponent = float(np.polyfit(np.log(s.alphas), np.log(rates), 1)[0])
+    exponent = log_slope(s.alphas, rates)[0]
     curves = (Curve("nGPT", s.alphas, rates),)
     return Evidence({"exponent": exponent}, curves=curves, runs=tuple(run for *_, run in found))
 

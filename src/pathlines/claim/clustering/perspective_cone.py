@@ -18,7 +18,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.clustering.perspective_phase import uniform_law
-from pathlines.claim.estimate import share_and_error
+from pathlines.claim.estimate import mean_and_error, share_and_error
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -29,7 +29,6 @@ from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.clusters import antipodal_escape_rate
 from pathlines.limit.clustering.cone import cone_excess, hemisphere, wendel_probability
 from pathlines.model import MODELS, SelfAttention
-from pathlines.observable.analysis import mean_and_error
 from pathlines.observable.clusters import cluster_count
 
 
@@ -213,7 +212,7 @@ def simulate_collapse(s: Halves) -> Evidence:
         "smallest_margin": min(hemisphere(x)[0] for x in starts),
         "largest_count": run[count.name].values[:, -1].max(),
     }
-    mean, error = mean_and_error(run[count.name])
+    mean, error = mean_and_error(run[count.name].transpose("run", ...))
     return Evidence(values, curves=(Curve("mean over runs", times, mean, error),), runs=(run,))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.slopes import log_slope
 from pathlines.claim.tolerance import absolute, at_least, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -183,7 +184,7 @@ def simulate_deviation(s: SeveralDimensions) -> Evidence:
     for beta in s.betas:
         found = [_deviations(beta, d, s) for d in s.dims]
         highest = np.stack([deviation.max(axis=1) for deviation, _ in found])
-        exponents.append(np.polyfit(np.log(s.dims), np.log(highest).mean(axis=1), 1)[0])
+        exponents.append(log_slope(s.dims, np.exp(np.log(highest).mean(axis=1)))[0])
         coefficients.append(highest[-1].mean() * np.sqrt(float(s.dims[-1])))
         curves.append(Curve(f"β={beta:g}", s.dims, *mean_and_error(highest, axis=1)))
         runs += [run for _, part in found for run in part]

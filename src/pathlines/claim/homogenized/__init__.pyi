@@ -23,7 +23,6 @@ from pathlines.claim.homogenized import noiseless_limit as noiseless_limit
 from pathlines.claim.homogenized import one_layer as one_layer
 from pathlines.claim.homogenized import pair_kernel as pair_kernel
 from pathlines.claim.homogenized import propagation_of_chaos as propagation_of_chaos
-from pathlines.claim.homogenized import rates as rates
 from pathlines.claim.homogenized import regime_labels as regime_labels
 from pathlines.claim.homogenized import regularity as regularity
 from pathlines.claim.homogenized import simplex_curve as simplex_curve

@@ -17,7 +17,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error, root_and_error
-from pathlines.claim.homogenized.rates import log_slope, several
+from pathlines.claim.slopes import log_slope, several
 from pathlines.claim.tolerance import at_least, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

@@ -13,7 +13,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.homogenized import direct
-from pathlines.claim.homogenized.rates import limiting_order, several, unreadable
+from pathlines.claim.slopes import limiting_order, several, unreadable
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of

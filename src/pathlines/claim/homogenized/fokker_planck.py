@@ -12,7 +12,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.mean_field_chaos import OnTheCircle, circle_chain
-from pathlines.claim.homogenized.rates import several
+from pathlines.claim.slopes import several
 from pathlines.claim.tolerance import absolute, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized.rates import limiting_order, unreadable
+from pathlines.claim.slopes import limiting_order, unreadable
 from pathlines.claim.tolerance import absolute
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED

@@ -14,7 +14,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.homogenized.rates import several
+from pathlines.claim.slopes import several
 from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED

@@ -26,7 +26,7 @@ from pathlines.claim.homogenized.finite_heads import (
     sde_mean,
     start,
 )
-from pathlines.claim.homogenized.rates import limiting_order
+from pathlines.claim.slopes import limiting_order
 from pathlines.claim.tolerance import absolute, at_most, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require

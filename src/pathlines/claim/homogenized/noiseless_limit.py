@@ -16,7 +16,7 @@ from scipy.special import roots_genlaguerre
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.homogenized.rates import limiting_order, log_slope, unreadable
+from pathlines.claim.slopes import limiting_order, log_slope, unreadable
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.homogenized.rates import several
+from pathlines.claim.slopes import several
 from pathlines.claim.tolerance import at_least, at_most
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED

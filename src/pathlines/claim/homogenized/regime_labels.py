@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -21,7 +22,6 @@ from pathlines.limit.homogenized.overlap_curve import overlap_curve
 from pathlines.limit.homogenized.regimes import LABELS, asymptotic_regime
 from pathlines.model import SelfAttention
 from pathlines.model.homogenized.random_transformer import RandomTransformer
-from pathlines.observable.analysis import mean_and_error
 
 STEADY = 1e-6
 """A product whose exponent in L is below this in size counts as O(1)."""
@@ -129,7 +129,7 @@ def simulate_half(s: HalfSpeed) -> Evidence:
     layers = chain(model, np.eye(s.n), depth=depth, key=key, runs=s.runs, record="mean_overlap", sampler="gram")
     # a layer of uniform attention multiplies the odds of m by exactly 1+v: its own clock is log(1+v)
     halved = layers.data["layer"].values * math.log1p(s.v) / 2
-    mean, error = mean_and_error(layers["mean_overlap"])
+    mean, error = mean_and_error(layers["mean_overlap"].transpose("run", ...))
     return Evidence(
         {"identity": run["mean_overlap"].values, "random": np.interp(s.times, halved, mean)},
         {"random": np.interp(s.times, halved, error)},

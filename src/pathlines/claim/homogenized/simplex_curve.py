@@ -15,7 +15,7 @@ import numpy as np
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized import direct
-from pathlines.claim.homogenized.rates import log_slope
+from pathlines.claim.slopes import log_slope
 from pathlines.claim.tolerance import absolute, at_most, relative, standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require

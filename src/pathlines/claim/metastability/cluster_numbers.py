@@ -13,6 +13,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.metastability.mode_selection import SHARES, disagreement
 from pathlines.claim.metastability.quiet_runs import QuietStarts, counts, saturation, start_moments
+from pathlines.claim.slopes import log_slope
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -87,7 +88,7 @@ claim(
 def simulate_exponent(s: ClusterNumbers) -> Evidence:
     """The slope of ln(number) in ln β."""
     mean, error = _means(s)
-    exponent = np.polyfit(np.log(s.betas), np.log(mean), 1)[0]
+    exponent = log_slope(s.betas, mean)[0]
     return Evidence({"exponent": exponent}, curves=(Curve("quiet starts", s.betas, mean, error),))
 
 

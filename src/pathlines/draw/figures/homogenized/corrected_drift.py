@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from pathlines.claim.homogenized.direct import fixed_flow, fixed_layers
-from pathlines.claim.homogenized.rates import log_slope
+from pathlines.claim.slopes import log_slope
 from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, MUTED, new_figure

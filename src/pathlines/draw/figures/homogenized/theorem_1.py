@@ -12,7 +12,7 @@ from matplotlib.ticker import NullFormatter
 
 from pathlines.claim.homogenized.finite_heads import Case, chain_mean, sde_mean
 from pathlines.claim.homogenized.matrix_noise import start
-from pathlines.claim.homogenized.rates import log_slope
+from pathlines.claim.slopes import log_slope
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
 from pathlines.foundation.papers import HOMOGENIZED
