@@ -219,10 +219,10 @@ def test_no_seed_to_try_is_bad_input(shown):
 
 
 def test_a_full_disk_does_not_take_the_result_away(monkeypatch, capsys):
-    def full(self, name, data):
+    def full(self, path, content):
         raise StoreError("The results folder cannot be written (No space left on device).")
 
-    monkeypatch.setattr(Store, "put", full)
+    monkeypatch.setattr(Store, "_write", full)
     for words, shown in (
         (["run", "sa", "--n", "3", "--until", "0.1"], "cluster_count"),
         (["verify", "clustering/CL-43"], "holds"),
