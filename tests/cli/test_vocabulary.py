@@ -3,6 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.main import get_command
 
@@ -52,12 +53,12 @@ def test_files_have_one_name_for_what_is_in_them(options):
 
 def test_settings_of_figures_films_and_models_take_no_word_from_files_and_switches(options):
     """A number called --tokens in one verb and a file in another would be two things of one name."""
-    taken = {name for name, verbs in options.items() if name in FILES or any(o.is_flag for o in verbs.values())}
+    switches = {name for name, verbs in options.items() if any(o.is_flag for o in verbs.values())}
     settings = {name: entry.quick for name, entry in FIGURES.items()}
     settings |= {name: film.picture.quick for name, film in ANIMATIONS.items()}
-    settings |= {name: [f.name for f in fields(entry.parameters)] for name, entry in MODELS.items()}
-    clashes = {(name, key) for name, keys in settings.items() for key in keys if _option(key) in taken}
-    assert not clashes
+    settings |= {name: msgspec.structs.asdict(entry.parameters()) for name, entry in MODELS.items()}
+    words = {(name, _option(key), type(value)) for name, setting in settings.items() for key, value in setting.items()}
+    assert not [w for w in words if w[1] in FILES or (w[1] in switches and w[2] is not bool)]
 
 
 def _option(name):
