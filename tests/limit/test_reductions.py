@@ -79,7 +79,7 @@ def test_homogenize_vs_typed_parameters():
     ],
 )
 def test_gaussian_closure_vs_field_of_many_tokens(kind, beta, options):
-    """The velocity of the cloud is the mean velocity of its tokens: n of them differ from it by n^{-1/2}."""
+    """Mean and covariance of the cloud move as E v and E v(x-α)ᵀ of its tokens: n of them are off by n^{-1/2}."""
     value, query, key = RNG.standard_normal((3, 2, 2)) / 2
     n = 4000
     tokens = np.array([0.3, -0.2]) + RNG.standard_normal((n, 2)) @ np.array([[0.6, 0.1], [0.0, 0.4]])
@@ -87,9 +87,13 @@ def test_gaussian_closure_vs_field_of_many_tokens(kind, beta, options):
     model = pl.SelfAttention(beta, attention=attention, weights=FixedWeights(value, query, key), space="euclidean")
     closed = pl.gaussian_closure(model)
     velocity = np.asarray(model.drift(jax.numpy.asarray(tokens), 0.0))
-    cloud = closed.drift(closed.initial(jax.numpy.asarray(tokens)), 0.0)
+    state = closed.initial(jax.numpy.asarray(tokens))
+    rate = closed.drift(state, 0.0)
     error = 5 * velocity.std(axis=0) / np.sqrt(n)
-    np.testing.assert_array_less(np.abs(velocity.mean(axis=0) - cloud.mean), error + 1e-9)
+    np.testing.assert_array_less(np.abs(velocity.mean(axis=0) - rate.mean), error + 1e-9)
+    turned = velocity[:, :, None] * (tokens - tokens.mean(axis=0))[:, None]
+    error = 5 * turned.std(axis=0) / np.sqrt(n)
+    np.testing.assert_array_less(np.abs(turned.mean(axis=0) - rate.factor @ state.factor.T), error)
 
 
 def test_gaussian_closure_of_a_model_is_that_of_its_parameters():
