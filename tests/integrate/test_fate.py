@@ -14,7 +14,7 @@ from pathlines.integrate.rosenbrock import gauss_jordan
 from pathlines.limit.gaussian.l2 import singular_key_blow_up
 from pathlines.limit.gaussian.opposed import opposed_covariance
 from pathlines.limit.gaussian.softmax import identity_value_blow_up, identity_value_limit
-from pathlines.model.base import PathModel
+from pathlines.model.base import Model
 from pathlines.model.gaussian.closure import SoftmaxGaussian, sigma_points
 from pathlines.model.gaussian.normalised import L2Gaussian, SinkhornGaussian
 
@@ -147,10 +147,21 @@ def test_clouds_that_stand_still_and_one_that_only_seems_to_vanish():
     assert later.blow_up_time == pytest.approx(5e7, rel=1e-3)
 
 
-class Stiff(PathModel):
+class Stiff(Model):
     """x' = -λ(x - cos t) - sin t, with the solution cos t: stiff and with a time of its own."""
 
     rate: jax.Array
+
+    def initial(self, tokens):
+        """The start is the state."""
+        return tokens
+
+    def tokens(self, state, t):
+        """And the state what is seen."""
+        return state
+
+    def check(self, tokens):
+        """Any start."""
 
     def drift(self, state, t):
         """Towards cos t."""

@@ -24,6 +24,7 @@ from pathlines.integrate import Run, chain, ensemble, flow, layers
 from pathlines.integrate.observe import checked_observables
 from pathlines.integrate.run import describe
 from pathlines.model import MODELS, Model
+from pathlines.model.capability import HasEnergy, HasRandomLayers
 from pathlines.observable.linkage import CELL_DIMENSIONS
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
@@ -159,12 +160,11 @@ def can_draw(model: Model, request: Request) -> bool:
 def _usual(model: Model, n: int) -> tuple[str, ...]:
     """What is recorded when nothing was asked for; overlaps need two tokens."""
     pairs = ("mean_overlap",) if n > 1 else ()
-    if model.has_random_layers:
+    if isinstance(model, HasRandomLayers):
         return (*pairs, "mean_square", "effective_rank") if model.on_sphere else ()
     if not model.on_sphere:
         return ("cluster_count", "diameter")
-    has_energy = type(model).energy_deficit is not Model.energy_deficit
-    return (*(("energy_fraction",) if has_energy else ()), "cluster_count", *pairs)
+    return (*(("energy_fraction",) if isinstance(model, HasEnergy) else ()), "cluster_count", *pairs)
 
 
 def _affordable(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ def _affordable(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
 def _law(request: Request) -> Callable[[Any], Any]:
     if request.tokens is None:
         return starting(request.start, request.n, request.d, request.dtype, request.model)
-    if request.runs > 1 and not build(request).has_random_layers:
+    if request.runs > 1 and not isinstance(build(request), HasRandomLayers):
         raise ArgumentError(
             "Option --tokens is one start, and this model has no randomness of its own: leave --runs out."
         )
@@ -189,7 +189,7 @@ def _law(request: Request) -> Callable[[Any], Any]:
 
 def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: Any) -> Run:
     key = jax.random.key(request.seed)
-    if model.has_random_layers:
+    if isinstance(model, HasRandomLayers):
         clock = next(iter(model.clocks.values()), 1.0)
         depth = math.ceil(request.until / clock) if request.depth is None else request.depth
         runs = request.runs if request.runs > 1 else None

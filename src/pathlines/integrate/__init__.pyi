@@ -65,6 +65,7 @@ from pathlines.integrate.run import describe as describe
 from pathlines.integrate.cluster_pulls import energy_of as energy_of
 from pathlines.integrate.ensemble import ensemble as ensemble
 from pathlines.integrate.head_tree import expectation_over_heads as expectation_over_heads
+from pathlines.integrate.forms import fast_sums as fast_sums
 from pathlines.integrate.prompts import fastest_rate as fastest_rate
 from pathlines.integrate.gaussian_fate import fates as fates
 from pathlines.integrate.advance import field_of as field_of
@@ -94,5 +95,4 @@ from pathlines.integrate.coupling import synchronous_coupling as synchronous_cou
 from pathlines.integrate.checked import time_grid as time_grid
 from pathlines.integrate.traced import traced_flow as traced_flow
 from pathlines.integrate.traced import traced_run as traced_run
-from pathlines.integrate.traced import with_cheapest_sums as with_cheapest_sums
 from pathlines.integrate.forms import with_sums as with_sums

@@ -17,6 +17,7 @@ from pathlines.integrate.loops import bounded_while, frugal_scan
 from pathlines.integrate.methods import Method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot, State
+from pathlines.model.capability import Decays, HasDomain, HasEnergy, Pauses
 
 OK, STALLED, DIVERGED = 0, 1, 2
 
@@ -76,7 +77,7 @@ def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
         now = at_time(model, t)
         snapshot = Snapshot(now, state, t, start)
         rates = tuple(o(snapshot) for o in program.accumulate)
-        power = now.power(state, t) if program.power else None
+        power = now.power(state, t) if program.power and isinstance(now, HasEnergy) else None
         if power is not None:
             rates = (*rates, power)
         return now.drift(state, t), rates
@@ -125,7 +126,7 @@ def advance(
 
     def unfinished(c: Carry, target: Array) -> Array:
         going = (c.t < target) & (c.status == OK) & (c.accepted + c.rejected - begun < controls.budget)
-        ripe = model.should_pause(c.state) if program.watch else None
+        ripe = model.should_pause(c.state) if program.watch and isinstance(model, Pauses) else None
         return going if ripe is None else going & ~(ripe & controls.watch)
 
     def to(c: Carry, target: Array) -> tuple[Carry, tuple[Array, tuple[Array, ...]]]:
@@ -155,7 +156,7 @@ def step(program: Program, model: Model, field: Any, c: Carry, target: Array, co
     raw, slope, errors = program.method.step(field, retract, (c.state, c.integrals), c.slope, c.t, h)
     new, integrals = retract(raw)
     finite = jnp.isfinite(sum(jnp.sum(leaf) for leaf in jax.tree.leaves((new, slope[0]))))
-    admissible = model.admissible(new)
+    admissible = at_time(model, c.t + h).admissible(new) if isinstance(model, HasDomain) else None
     finite = finite if admissible is None else finite & admissible
     if program.adaptive:
         errors, before, after = jax.lax.stop_gradient((errors, (c.state, c.integrals), (new, integrals)))
@@ -198,7 +199,7 @@ def _scale(model: Model, controls: Controls, x: State, y: State) -> State:
     def one(a: Array, b: Array) -> Array:
         larger = jnp.maximum(jnp.abs(a), jnp.abs(b))
         size = controls.atol + controls.rtol * larger
-        if model.relative_control:
+        if isinstance(model, Decays):
             size = size + 32 * jnp.finfo(a.dtype).eps * jnp.max(larger)
         return jnp.where(size > 0, size, 1.0).astype(a.dtype)
 

@@ -26,6 +26,7 @@ from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, f
 from pathlines.integrate.checked import chosen_method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model
+from pathlines.model.capability import horizon_of
 
 LANE_WORK = 1 << 15
 """Pairs × width a lane group holds: enough to fill vector units, small enough to stay in cache."""
@@ -71,7 +72,7 @@ def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, i
     if is_traced(grid):
         require(not model.breakpoints, "times", "be known numbers when the weights jump", grid)
         return ((0, len(grid), math.inf),)
-    limit, why = (math.inf, "") if is_traced(model, tokens) else model.horizon(tokens)
+    limit, why = (math.inf, "") if is_traced(model, tokens) else horizon_of(model, tokens)
     if limit < grid[-1]:
         raise ArgumentError(f"Argument `until` must be below {limit:.4g} in an ensemble ({why}); use flow().")
     ends = sorted({b for b in model.breakpoints if 0 < b < grid[-1]} | {float(grid[-1])})

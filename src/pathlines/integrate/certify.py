@@ -14,6 +14,7 @@ from pathlines.foundation.schedule import varies
 from pathlines.integrate.journey import Journey
 from pathlines.integrate.run import Certificate
 from pathlines.model.base import Model
+from pathlines.model.capability import identity_of
 from pathlines.model.clustering.normalised import NormalisedAttention
 
 QUADRUPLES = 64
@@ -40,7 +41,7 @@ def certificates(model: Model, journey: Journey, data: xr.Dataset, rtol: float |
 
 def _energy(model: Model, data: xr.Dataset, slack: float | None) -> Certificate:
     worst = float(np.max(np.abs(data["dissipation_residual"].values), initial=0.0))
-    identity = model.energy_identity()
+    identity = identity_of(model)
     if identity != "holds" or slack is None:
         why = identity if identity != "holds" else "fixed step"
         return Certificate("energy_identity", worst, None, None, f"|E(t) - E(0) - ∫D|/E_max, not asserted: {why}")
@@ -54,7 +55,7 @@ def _cross_ratios(model: Model, journey: Journey, slack: float | None) -> list[C
     """
     beta = getattr(model, "beta", None)
     scheme = isinstance(model, NormalisedAttention)
-    if beta is None or varies(beta) or float(beta) != 0 or model.energy_identity() != "holds" or scheme:
+    if beta is None or varies(beta) or float(beta) != 0 or identity_of(model) != "holds" or scheme:
         return []
     posed = journey.posed.model
     start = _first_deficits(posed, posed.initial(journey.posed.tokens), jnp.zeros(()))

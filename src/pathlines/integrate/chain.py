@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, PRNGKeyArray
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer
+from pathlines.foundation.errors import ArgumentError, FormError, finite_array, finite_number, of_kind, positive_integer
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.module import Module
 from pathlines.foundation.precision import resolve_dtype
@@ -28,6 +28,7 @@ from pathlines.integrate.observe import Observable, checked_observables, positio
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
 from pathlines.integrate.traced import TracedRun, traced_run
 from pathlines.model.base import Model, Snapshot
+from pathlines.model.capability import HasRandomLayers
 from pathlines.numerics.draws import folded
 
 COLLAPSED = 1e-12
@@ -50,7 +51,7 @@ class _Start(Module):
 class _Plan(Module):
     """What all runs of a chain share; ``counts`` are the layers after each record, so that depths share a program."""
 
-    model: Model
+    model: HasRandomLayers
     law: Callable[[PRNGKeyArray], Any]
     key: PRNGKeyArray
     tick: Array
@@ -107,6 +108,8 @@ def chain(
     began = clock.perf_counter()
     make_room_for_programs()
     of_kind("model", model, Model, "a model")
+    if not isinstance(model, HasRandomLayers):
+        raise FormError(f"{type(model).__name__} has no random layers; use flow() or layers().")
     random_key("key", key)
     memory = finite_number("memory", memory, 0.0, open_low=True)
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
@@ -118,6 +121,7 @@ def chain(
     given = not isinstance(record, tuple) or bool(record)
     chosen = checked_observables(record, [model], first.dtype) if given else ()
     ambient = any(o.ambient for o in chosen) or not chosen
+    posed: HasRandomLayers
     traced = is_traced(model, start, key)
     if traced and sampler == "auto":
         posed, name, reason = model, "direct", "traced: the layer map itself, whose derivative is that of its matrices"
@@ -157,7 +161,7 @@ def chain(
 
 
 def _traced_chain(
-    plan: _Plan, model: Model, example: Any, runs: int | None, depth: int, every: int, form: Form
+    plan: _Plan, model: HasRandomLayers, example: Any, runs: int | None, depth: int, every: int, form: Form
 ) -> TracedRun:
     """The same layers, in loops that have a reverse mode: records with the axis ``run`` first unless it is one run."""
     width = _sizes(plan, example, runs or 1, 1e9)[0]
@@ -194,14 +198,14 @@ def _frugal_run(plan: _Plan, run: Array, rows: int, every: int) -> tuple[Any, tu
     return last[0], tuple(jnp.concatenate([r, final[None]]) for r, final in zip(records, look(last), strict=True))
 
 
-def _begun(plan: _Plan, run: Array) -> tuple[Model, PRNGKeyArray, Any]:
+def _begun(plan: _Plan, run: Array) -> tuple[HasRandomLayers, PRNGKeyArray, Any]:
     """The model, the key of its weights, and the first state of a run."""
     mine, weights = folded(plan.key, run), folded(plan.key, jnp.where(plan.common, 0, run))
     drawn = jax.tree.map(lambda x: x.astype(plan.tick.dtype), plan.law(folded(mine, 0)))
     return plan.model, weights, plan.model.initial(drawn)
 
 
-def _starts(model: Model, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNGKeyArray], Any], Any]:
+def _starts(model: HasRandomLayers, start: Any, key: PRNGKeyArray) -> tuple[Callable[[PRNGKeyArray], Any], Any]:
     """The law of the starts and one example, checked by the model and in one floating dtype."""
     if callable(start):
         example = start(jax.random.fold_in(jax.random.fold_in(key, 0), 0))
@@ -274,7 +278,7 @@ def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
     return ok, (*records, collapse, broken, *(leaves if plan.keep else ()))
 
 
-def _first_collapse(model: Model, state: Any, number: Array, before: Array) -> Array:
+def _first_collapse(model: HasRandomLayers, state: Any, number: Array, before: Array) -> Array:
     spread = model.spread(state)
     if spread is None:
         return before
@@ -324,7 +328,7 @@ def _certificates(
     return tuple(found)
 
 
-def _broken(model: Model, data: xr.Dataset, broken: np.ndarray) -> tuple[Certificate, ...]:
+def _broken(model: HasRandomLayers, data: xr.Dataset, broken: np.ndarray) -> tuple[Certificate, ...]:
     """How many layers of each run broke what the model promises (a coordinate), and whether any did."""
     name, meaning = model.watched
     if not name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,6 +16,8 @@ from pathlines.foundation.traceable import is_traced, traceable_array, traceable
 from pathlines.integrate.methods import METHODS, Method
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model
+
+M = TypeVar("M", bound=Model)
 
 FIXED_STEP_ERROR = 1e-10
 """Relative error of sums over tokens where no tolerance was given."""
@@ -60,7 +62,7 @@ def chosen_method(name: str, step: Any, model: Model) -> Method:
     return method
 
 
-def cast(model: Model, dtype: Any) -> Model:
+def cast(model: M, dtype: Any) -> M:
     """The model with its floating arrays in the dtype of the tokens."""
     strange = lambda x: eqx.is_inexact_array(x) and not jnp.iscomplexobj(x) and x.dtype != dtype  # noqa: E731
     if not any(strange(leaf) for leaf in jax.tree.leaves(model)):

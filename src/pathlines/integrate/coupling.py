@@ -18,6 +18,7 @@ from pathlines.integrate.flow import flow
 from pathlines.integrate.run import Run
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model.base import Model
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.shared_noise import sharing
 from pathlines.numerics.quadrature import WeightedNodes
@@ -105,7 +106,7 @@ def synchronous_coupling(
     of_kind("model", model, Model, "a model")
     of_kind("law", law, WeightedNodes, "WeightedNodes, nodes with masses")
     a_function("mean_field", mean_field)
-    couple = _coupled_layers if model.has_random_layers else _coupled_flows
+    couple = _coupled_layers if isinstance(model, HasRandomLayers) else _coupled_flows
     return couple(model, mean_field, law, samples, **options)
 
 

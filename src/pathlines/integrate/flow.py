@@ -28,6 +28,7 @@ from pathlines.integrate.observe import checked_observables, positions
 from pathlines.integrate.run import Final, Run, describe, provenance
 from pathlines.integrate.traced import traced_flow
 from pathlines.model.base import Model
+from pathlines.model.capability import HasEnergy
 
 
 def flow(
@@ -140,7 +141,7 @@ def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], np.
 def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: tuple, adaptive: bool) -> Program:
     leaves, structure = jax.tree.flatten(model)
     shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-    power = _has_power(structure, shapes, (tokens.shape, tokens.dtype))
+    power = isinstance(model, HasEnergy) and _has_power(structure, shapes, (tokens.shape, tokens.dtype))
     return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
 
 

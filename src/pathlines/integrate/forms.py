@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate.observe import Observable
 from pathlines.kernels.choice import Choice
 from pathlines.model.base import Model
+from pathlines.model.capability import HasFastSums
 from pathlines.model.parts.offer import Form, Offer, OffersForms, Posed, Wanted
+
+M = TypeVar("M", bound=Model)
 
 FORMS = ("tokens", "span", "gram-deficit", "circle-fourier")
 """Forms that some model offers; a model may offer others."""
@@ -41,9 +44,15 @@ def _as_it_stands(model: Model, wanted: Wanted) -> Offer:
 
 def with_sums(posed: Posed, tolerance: float) -> tuple[Posed, Choice | None]:
     """The same problem with sums a tenth of the tolerance accurate, in the cheapest way; the form says which."""
-    n, d = posed.tokens.shape[-2:]
-    model, choice = posed.model.with_fast_sums(n, d, posed.tokens.dtype, tolerance / 10)
-    if choice is None or choice.method != "spectral":
-        return posed, choice
-    form = Form(posed.form.name, posed.form.since, f"{posed.form.reason}; sums: {choice.reason}")
+    model, choice, words = fast_sums(posed.model, posed.tokens, tolerance)
+    form = Form(posed.form.name, posed.form.since, posed.form.reason + words)
     return Posed(model, posed.tokens, form, posed.lift), choice
+
+
+def fast_sums(model: M, tokens: Any, tolerance: float) -> tuple[M, Choice | None, str]:
+    """(model, choice, the choice in words where sums are not direct)."""
+    if not isinstance(model, HasFastSums):
+        return model, None, ""
+    n, d = tokens.shape[-2:]
+    found, choice = model.with_fast_sums(n, d, tokens.dtype, tolerance / 10)
+    return found, choice, f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""

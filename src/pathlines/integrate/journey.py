@@ -27,6 +27,7 @@ from pathlines.integrate.advance import (
 from pathlines.integrate.forms import Form, Posed
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot
+from pathlines.model.capability import Decays, HandsOver, HasDomain, HasEnergy, HasFlowMap, Pauses, horizon_of
 
 BLOCKS = (32, 128)
 """Recorded times per call: two compiled programs serve any number of them."""
@@ -36,6 +37,7 @@ PAIRS_A_CALL = 3e8
 
 
 def _energy_deficit(snapshot: Snapshot) -> Any:
+    assert isinstance(snapshot.model, HasEnergy)
     return snapshot.model.energy_deficit(snapshot.state, snapshot.time)
 
 
@@ -48,13 +50,7 @@ def _look_at_all(
 
 @eqx.filter_jit
 def _ripe(model: Model, state: Any) -> Any:
-    return model.should_pause(state)
-
-
-def _asks_between_blocks(model: Model) -> bool:
-    """Whether a hand-over can only be found by asking, not by a state that is ripe."""
-    kind = type(model)
-    return kind.handover is not Model.handover and kind.should_pause is Model.should_pause
+    return model.should_pause(state) if isinstance(model, Pauses) else None
 
 
 ENERGY_DEFICIT = Observable("energy_deficit", "scaled energy deficit", "e^{-β}(E - E_max)", _energy_deficit)
@@ -76,7 +72,7 @@ class Journey:
         max_steps: int,
         hand_over: bool,
     ) -> None:
-        hand_over = hand_over and written_for(posed.model, "handover")
+        hand_over = hand_over and isinstance(posed.model, HandsOver) and written_for(posed.model, "handover")
         watch = hand_over and not any(o.needs_tokens for o in (*program.record, *program.accumulate))
         self.before = int(program.power and grid[0] > 0)
         self.grid = np.append(0.0, grid) if self.before else grid
@@ -93,7 +89,7 @@ class Journey:
 
     def travel(self, report: Callable[[Journey], None]) -> str:
         """Go through all recorded times; return "completed" or at which time it stopped and why."""
-        limit, why = self.model.horizon(self.posed.tokens)
+        limit, why = horizon_of(self.model, self.posed.tokens)
         if limit <= 0 and not self.consider_handover(True):
             return f"stopped at t = 0: {why}"
         try:
@@ -102,7 +98,7 @@ class Journey:
                 if problem is not None:
                     return problem
                 self.fresh = True
-                beyond = len(self.rows) < len(self.grid) and not self.model.has_flow_map
+                beyond = len(self.rows) < len(self.grid) and not isinstance(self.model, HasFlowMap)
                 if end == limit and beyond and not self.consider_handover(True):
                     return f"stopped at t = {limit:.6g}: {why}"
         except KeyboardInterrupt:
@@ -121,7 +117,7 @@ class Journey:
             return None
         targets = inside if end in inside[-1:] else np.append(inside, end)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
-        asked_between = self.hand_over and _asks_between_blocks(self.model)
+        asked_between = self.hand_over and isinstance(self.model, HandsOver) and not isinstance(self.model, Pauses)
         size = BLOCKS[0] if len(targets) <= BLOCKS[0] or asked_between else BLOCKS[1]
         while at < len(targets):
             if not self.consider_handover(False):
@@ -139,12 +135,12 @@ class Journey:
 
     def _advance(self, block: np.ndarray, size: int, end: float) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Through a block of times, filled up to ``size`` because each length is a program of its own."""
-        if self.model.has_flow_map:
+        if isinstance(self.model, HasFlowMap):
             return self._exactly(np.pad(block, (0, size - len(block)), mode="edge"))
         dtype, rest = self.carry.t.dtype, np.full(size - len(block), np.nan)
         rtol, atol = self.tolerances
         if atol is None:
-            atol = 0.0 if self.model.relative_control else rtol
+            atol = 0.0 if isinstance(self.model, Decays) else rtol
         rate, floor, last, times = (constant(x, dtype) for x in (rtol, atol, end, np.append(block, rest)))
         flags = (constant(self.fresh, bool), constant(self.watching, bool))
         controls = Controls(rate, floor, last, constant(self._budget(), self.carry.accepted.dtype), *flags)
@@ -156,6 +152,7 @@ class Journey:
 
     def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Follow the model's own solution from record to record, then look at all of them at once."""
+        assert isinstance(self.model, HasFlowMap)
         state, t, dtype = jax.tree.map(np.asarray, self.carry.state), float(self.carry.t), self.carry.t.dtype
         states = []
         for target in times:
@@ -179,20 +176,21 @@ class Journey:
         if status == STALLED:
             return f"stalled at t = {t:.6g}: the step size fell below rounding"
         if status == DIVERGED:
-            return f"diverged at t = {t:.6g}: the velocity is no longer finite or {self.model.inadmissible}"
+            left = self.model.inadmissible if isinstance(self.model, HasDomain) else "the state left the model's domain"
+            return f"diverged at t = {t:.6g}: the velocity is no longer finite or {left}"
         if int(self.carry.accepted) + int(self.carry.rejected) >= self.max_steps:
             return f"stalled at t = {t:.6g}: max_steps = {self.max_steps} steps are used up"
         return None
 
     def consider_handover(self, at_horizon: bool) -> bool:
         """Continue with a model that keeps more digits, when one is offered that serves every observable."""
-        if not self.hand_over:
+        if not self.hand_over or not isinstance(self.model, HandsOver):
             return False
         offer = self.model.handover(self.carry.state, float(self.carry.t), float(self.grid[-1]), at_horizon)
         if offer is None:
             return False
         model, state, reason = offer
-        if model.has_flow_map and self.program.accumulate:
+        if isinstance(model, HasFlowMap) and self.program.accumulate:
             return False
         if not model.has_tokens and any(o.needs_tokens for o in (*self.program.record, *self.program.accumulate)):
             return False

@@ -12,17 +12,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, positive_integer
+from pathlines.foundation.errors import ArgumentError, FormError, positive_integer
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.schedule import at_time
 from pathlines.foundation.traceable import is_traced, traceable_number
 from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start
-from pathlines.integrate.forms import Form
+from pathlines.integrate.forms import Form, fast_sums
 from pathlines.integrate.loops import frugal_repeat, frugal_scan
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Final, Run, describe, provenance
-from pathlines.integrate.traced import PORTABLE, TracedRun, traced_run, with_cheapest_sums
+from pathlines.integrate.traced import PORTABLE, TracedRun, traced_run
 from pathlines.model.base import Model, Snapshot
+from pathlines.model.capability import HasLayers
 
 
 def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: Recorded = (), every: int = 1) -> Run:
@@ -45,6 +46,8 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     began = clock.perf_counter()
     make_room_for_programs()
     tokens = checked_start(model, tokens)
+    if not isinstance(model, HasLayers):
+        raise FormError(f"{type(model).__name__} has no layer map; use flow().")
     depth, every = positive_integer("depth", depth, least=0), positive_integer("every", every)
     if depth % every:
         raise ArgumentError(f"Argument `depth` must be a multiple of `every` = {every}, but is {depth}.")
@@ -52,8 +55,7 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     if is_traced(model, tokens, eta):
         return _traced_layers(model, tokens, eta, chosen, depth, every)
-    n, d = tokens.shape[-2:]
-    exact, choice = cast(model, tokens.dtype).with_fast_sums(n, d, tokens.dtype, FIXED_STEP_ERROR / 10)
+    exact, _, sums = fast_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
     final, columns = _stack(exact, exact.initial(tokens), jnp.asarray(eta, tokens.dtype), chosen, depth // every, every)
     numbers = np.arange(0, depth + 1, every)
     data = xr.Dataset(coords={"time": eta * numbers, "layer": ("time", numbers)})
@@ -71,17 +73,16 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
         "step": eta,
         "versions": provenance(),
     }
-    sums = f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""
     form = Form("tokens", 0.0, f"layers act on coordinates{sums}")
     seconds = clock.perf_counter() - began
     return Run(data, (check,), (form,), "completed", setting, seconds, model, Final(exact, final, eta * depth, tokens))
 
 
 def _traced_layers(
-    model: Model, tokens: Any, eta: Any, chosen: tuple[Observable, ...], depth: int, every: int
+    model: HasLayers, tokens: Any, eta: Any, chosen: tuple[Observable, ...], depth: int, every: int
 ) -> TracedRun:
     """The same layers, in loops that have a reverse mode."""
-    exact, sums = with_cheapest_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
+    exact, _, sums = fast_sums(cast(model, tokens.dtype), tokens, FIXED_STEP_ERROR)
     step = jnp.asarray(eta, tokens.dtype)
     final, columns = _stack(exact, exact.initial(tokens), step, chosen, depth // every, every, frugal=True)
     numbers = np.arange(0, depth + 1, every)
@@ -92,7 +93,7 @@ def _traced_layers(
 
 @eqx.filter_jit
 def _stack(
-    model: Model,
+    model: HasLayers,
     start: Any,
     step: Array,
     chosen: tuple[Observable, ...],

@@ -18,6 +18,7 @@ from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, s
 from pathlines.integrate.checked import Recorded, cast, checked_start, time_grid
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.model.base import Model
+from pathlines.model.capability import horizon_of
 
 
 def side_by_side(
@@ -48,7 +49,7 @@ def side_by_side(
     starts = checked_start(models[0], tokens)
     chosen = checked_observables(record, models, starts.dtype) or (positions,)
     for model, start in zip(models, starts, strict=True):
-        limit, why = model.horizon(start)
+        limit, why = horizon_of(model, start)
         if limit < grid[-1]:
             raise ArgumentError(f"Argument `times` must end below {limit:.4g} for one of the models ({why}).")
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(cast(m, starts.dtype) for m in models))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from pathlines.foundation.errors import FormError
 from pathlines.integrate.batched import lane, shared_settings
 from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start
-from pathlines.integrate.forms import Form
+from pathlines.integrate.forms import Form, fast_sums
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.integrate.run import Final, Run
 from pathlines.model.base import Model
@@ -84,7 +84,7 @@ def traced_flow(
     tokens = checked_start(model, tokens)
     chosen = checked_observables(record, [model], tokens.dtype) or (positions,)
     summed = checked_observables(accumulate, [model], tokens.dtype)
-    exact, sums = with_cheapest_sums(cast(model, tokens.dtype), tokens, rtol if step is None else FIXED_STEP_ERROR)
+    exact, _, sums = fast_sums(cast(model, tokens.dtype), tokens, rtol if step is None else FIXED_STEP_ERROR)
     lanes = shared_settings(
         exact, tokens, grid, chosen, method, rtol, atol, step, max_steps, accumulate=summed, bounded=max_steps
     )
@@ -93,13 +93,6 @@ def traced_flow(
     data = {"time": lanes.grid, **dict(zip(names, columns, strict=True))}
     forms = (Form("tokens", 0.0, f"traced: {PORTABLE}{sums}"),)
     return traced_run(data, forms, model, Final(exact, carry.state, carry.t, tokens), finished)
-
-
-def with_cheapest_sums(model: Model, tokens: Any, tolerance: float) -> tuple[Model, str]:
-    """The model with its cheapest sums, and which they are, in words where they are not direct."""
-    n, d = tokens.shape[-2:]
-    model, choice = model.with_fast_sums(n, d, tokens.dtype, tolerance / 10)
-    return model, f"; sums: {choice.reason}" if choice is not None and choice.method == "spectral" else ""
 
 
 _travelled = eqx.filter_jit(lane)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from pathlines.foundation.traceable import is_traced
 from pathlines.kernels import attend, attend_heads, attention_weights
 from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
 from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
+from pathlines.model.capability import HandsOver, HasAttention, HasDomain, HasEnergy, HasFastSums, HasLayers, Pauses
 from pathlines.model.clustering.gram import GramAttention
 from pathlines.model.parts.energy import over_value, pair_energy
 from pathlines.model.parts.mask import Mask
@@ -39,7 +40,7 @@ DIRECT_ERROR = 1e-10
 """Relative error of spectral sums in a drift that is called by itself, where no run has a tolerance."""
 
 
-class SelfAttention(OffersForms, Model):
+class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy, HasDomain, Pauses, HandsOver):
     """dx_i/dt = P_{x_i}( Σ_h Σ_j a^h_ij V_h x_j + W σ(B x_i + b) ), a_ij ∝ e^{β<Q x_i, K x_j>}.
 
     A mathematical perspective on Transformers, arXiv:2312.10794, equations (SA) and (USA).
@@ -254,7 +255,7 @@ class SelfAttention(OffersForms, Model):
         out, log_scale = attend(self.attention, x, heard, heard, masses, mask.causal, beta=self.beta, last=mask.last)
         return mask.scaled(self.attention, out, masses), log_scale
 
-    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Self, Choice | None]:
         """With the cheapest sums whose relative error is below ``relative``; directly, where β is not one number."""
         if unknown(self):
             require(

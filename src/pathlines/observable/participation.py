@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from pathlines.foundation.errors import FormError
 from pathlines.integrate.observe import observable
 from pathlines.model.base import Snapshot
+from pathlines.model.capability import HasHeadAttentions
 
 
 def _attentions(snapshot: Snapshot, seed: int) -> Float[Array, "h n n"]:
@@ -15,6 +17,8 @@ def _attentions(snapshot: Snapshot, seed: int) -> Float[Array, "h n n"]:
     moment = jax.lax.bitcast_convert_type(snapshot.time.astype("float32"), jnp.uint32)
     key = jax.random.fold_in(jax.random.key(seed), moment)
     snapshot.require_room("attention matrix")
+    if not isinstance(snapshot.model, HasHeadAttentions):
+        raise FormError(f"{type(snapshot.model).__name__} does not expose its attention matrix.")
     return snapshot.model.head_attentions(snapshot.state, snapshot.time, key)
 
 

@@ -14,6 +14,7 @@ from pathlines.integrate.observe import observable
 from pathlines.kernels.spectral.bessel import spectrum
 from pathlines.kernels.spectral.circle import circle_moments
 from pathlines.model.base import Snapshot
+from pathlines.model.capability import HasEnergy
 from pathlines.model.metastability.circle_density import CircleDensity
 from pathlines.model.metastability.zonal import ZonalMeasure
 from pathlines.observable.clusters import linked
@@ -62,7 +63,8 @@ def zonal_moments(snapshot: Snapshot, modes: int) -> Array:
 @observable("interaction_energy", "energy over its maximum", "∬e^{β(⟨x,y⟩−1)}dμdμ")
 def interaction_energy(snapshot: Snapshot) -> Array:
     """E = ∬ e^{β(<x,y>-1)} dμ dμ ∈ (0, 1], in the form the model itself carries it: of measures as well as tokens."""
-    deficit = snapshot.model.energy_deficit(snapshot.state, snapshot.time)
+    model = snapshot.model
+    deficit = model.energy_deficit(snapshot.state, snapshot.time) if isinstance(model, HasEnergy) else None
     if deficit is None:
         raise FormError(f"{type(snapshot.model).__name__} has no interaction energy.")
     return 1 + 2 * snapshot.model.beta * deficit  # type: ignore[attr-defined]

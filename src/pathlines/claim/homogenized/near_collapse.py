@@ -27,7 +27,7 @@ from pathlines.limit.homogenized.perceptron_collapse import (
     mean_separation_rate,
     typical_separation_rate,
 )
-from pathlines.model.base import Model
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_perceptron import RandomPerceptron
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 
@@ -45,7 +45,7 @@ class Closeness(Setting):
     seed: of.Seed = 16
 
 
-def gaps(model: Model, n: int, d: int, s: Closeness) -> tuple[np.ndarray, np.ndarray, Any]:
+def gaps(model: HasRandomLayers, n: int, d: int, s: Closeness) -> tuple[np.ndarray, np.ndarray, Any]:
     """(times, 1 - ⟨x_1, x_2⟩ of every run over its first value, run), from n tokens with 1 - ⟨x_i, x_j⟩ = s.gap."""
     positive_integer("n", n, least=2)
     tick = next(iter(model.clocks.values()))
@@ -65,7 +65,7 @@ def rates(times: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return np.array([logs.mean(), math.log(last.mean())]) / span, spread
 
 
-def measured(cases: list[tuple[str, Model, int]], n: int, s: Closeness) -> Evidence:
+def measured(cases: list[tuple[str, HasRandomLayers, int]], n: int, s: Closeness) -> Evidence:
     """Both rates for each (label, model, d)."""
     found, curves, runs = [], [], []
     for label, model, d in cases:

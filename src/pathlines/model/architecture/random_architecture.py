@@ -22,6 +22,7 @@ from pathlines.model.architecture.residual_stream import (
 )
 from pathlines.model.architecture.rotary import distance_bias, rotated
 from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasHeadAttentions, HasRandomLayers
 from pathlines.model.parts.perceptron import ACTIVATIONS
 from pathlines.numerics.draws import Draws
 
@@ -37,7 +38,7 @@ class Stream(Module):
     words: Float[Array, " 2"] | None = None
 
 
-class RandomArchitecture(ResidualStream):
+class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
     """h ← αh + s A(norm h), h ← αh + s_m M(norm h), and the other placements of ``architecture.record``, at init.
 
     A(x) = W_O concat_h softmax(λ q_h k_hᵀ) v_h with kv_heads ≤ heads, rotary or ALiBi positions, mask and window;

@@ -21,11 +21,12 @@ from pathlines.model.architecture.residual_stream import (
     rms_normalised,
 )
 from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.parts.perceptron import ACTIVATIONS
 from pathlines.numerics.draws import Draws
 
 
-class RandomEncoder(ResidualStream):
+class RandomEncoder(ResidualStream, HasRandomLayers):
     """h ← h + s W_O concat_h softmax(λ q_h k_hᵀ) v_h,  then h ← h + s_m W_2 φ(W_1 x),  x = h/rms(h) in both branches.
 
     ``placement="post"`` divides h by its RMS after each sum, "pre" does not. All matrices are drawn afresh in every

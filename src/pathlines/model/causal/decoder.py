@@ -17,12 +17,13 @@ from pathlines.foundation.errors import finite_number, of_kind, require
 from pathlines.foundation.papers import KINETIC, Paper
 from pathlines.foundation.setting import means
 from pathlines.kernels.causal import causal_potential, decoder_modes
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasLayers
 
 LARGEST_BETA = 600.0
 
 
-class CausalDecoder(Model):
+class CausalDecoder(HasLayers):
     """dθ_j/dt = Σ_{k<j} p_jk w_β'(θ_j - θ_k),  w_β(θ) = e^{β cos θ}: tokens listen to those before them.
 
     Kinetic theory for Transformers and the lost-in-the-middle phenomenon, arXiv:2605.09213, minimal model with ALiBi:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from pathlines.foundation.traceable import is_traced
 from pathlines.kernels.choice import Choice
 from pathlines.kernels.dense import softmax_sums
 from pathlines.model.base import Model
+from pathlines.model.capability import HasAttention, HasDomain, HasEnergy, HasFastSums
 from pathlines.model.self_attention import START, SelfAttention
 from pathlines.weights import FixedWeights, IdentityWeights
 
@@ -56,7 +57,7 @@ def carries(model: Model, tokens: Any) -> int:
     return steps if steps >= PAYS else 0
 
 
-class CarriedSinkhorn(Model):
+class CarriedSinkhorn(HasAttention, HasFastSums, HasEnergy, HasDomain):
     """``SelfAttention`` with Sinkhorn attention on states (x, g), g the potential that x has.
 
     g does not move by a drift: ``retract`` brings it back to the tokens it belongs to, starting from where it was. The
@@ -135,7 +136,7 @@ class CarriedSinkhorn(Model):
         """The velocity of the tokens."""
         return Carried(self.begun(state).drift(state.tokens, t), jnp.zeros_like(state.potentials))
 
-    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Self, Choice | None]:
         """Dense sums, as the inner model has them."""
         return self, self.inner.with_fast_sums(n, d, dtype, relative)[1]
 

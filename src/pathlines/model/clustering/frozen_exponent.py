@@ -14,11 +14,12 @@ from pathlines.foundation.errors import of_kind
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.foundation.traceable import traceable_array, traceable_number
 from pathlines.kernels import attend, attention_weights
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasAttention
 from pathlines.weights.heads import check_heads, stacked
 
 
-class FrozenExponentAttention(Model):
+class FrozenExponentAttention(HasAttention):
     """dz_i/dt = V Σ_j P_ij (z_j - z_i),  P_ij = softmax_j β<Q z_i, K z_j>, with β fixed where e^{2t} would grow.
 
     A mathematical perspective on Transformers, arXiv:2312.10794, §9. ``attention=HardmaxAttention()`` is the limit

@@ -13,11 +13,12 @@ from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import FormError
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.foundation.traceable import traceable_number
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import Decays, HasAttention, HasEnergy
 from pathlines.model.parts.energy import pair_energy
 
 
-class GramAttention(Model):
+class GramAttention(HasAttention, HasEnergy, Decays):
     """du_ij/dt = -T_ij - T_ji,  T_ij = σ_i + u_ij - Σ_k a_ik u_kj - σ_i u_ij,  σ_i = Σ_k a_ik u_ik.
 
     Here a_ik ∝ m_k e^{-βu_ik}. The state is the matrix u_ij = 1 - <x_i, x_j> itself (derived from SA of
@@ -64,11 +65,6 @@ class GramAttention(Model):
     def has_tokens(self) -> bool:
         """Only pair deficits."""
         return False
-
-    @property
-    def relative_control(self) -> bool:
-        """u decays to zero and its digits matter."""
-        return True
 
     def _weights(self, u: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
         raw = self.normalised_masses(*_like(u)) * jnp.exp(-self.beta * u)

@@ -12,13 +12,13 @@ from jaxtyping import Array, Float, Int
 from scipy.sparse import csr_array, eye_array, kron
 from scipy.sparse.linalg import expm_multiply
 
-from pathlines.model.base import Model
+from pathlines.model.capability import HasAttention, HasFlowMap
 
 LOOKS = 16
 """Moments at which the leaders of an interval are checked before a change is bisected."""
 
 
-class HardmaxPhase(Model):
+class HardmaxPhase(HasAttention, HasFlowMap):
     """dz_i/dt = V (z_{l(i)} - z_i), l(i, t) = argmax_j <Q e^{tV} z_i, K e^{tV} z_j> (arXiv:2305.05465, late times).
 
     Softmax scores grow like e^{2λt}, so that past the horizon of floating point they differ by far more than one
@@ -67,11 +67,6 @@ class HardmaxPhase(Model):
     def spectrum(self) -> Spectrum:
         """The eigen-decomposition of V, on the host."""
         return Spectrum(*(np.asarray(a) for a in (self.parent.eigenvalues, self.parent.vectors, self.parent.inverse)))
-
-    @property
-    def has_flow_map(self) -> bool:
-        """Piecewise linear, hence solved."""
-        return True
 
     def flow_map(self, state: Any, t: float, until: float) -> Any:
         """The exact solution, from one change of leaders to the next."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +17,8 @@ from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, NORMALIZATION, Pape
 from pathlines.foundation.schedule import varies
 from pathlines.foundation.traceable import is_traced, traceable_array
 from pathlines.kernels.choice import Choice
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasAttention, HasDomain, HasEnergy, HasFastSums, HasLayers
 from pathlines.model.clustering.schemes import NGPT, SCHEMES, MixLN, Scheme
 from pathlines.model.parts.energy import over_value
 from pathlines.model.parts.offer import Offer, OffersForms, Wanted
@@ -32,7 +33,7 @@ class Polar(NamedTuple):
     magnitude: Float[Array, "n 1"]
 
 
-class NormalisedAttention(OffersForms, Model):
+class NormalisedAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy, HasDomain):
     """dθ_j/dt = P_{θ_j} A_j / s_j, dr_j/dt as the scheme says; A_j = Σ_k a_jk V θ_k with scores of *directions*.
 
     Normalization in Attention Dynamics, arXiv:2510.22026. Schemes (``scheme="post"|"pre"|"mix"|"peri"|"ngpt"|"sqrt"``
@@ -90,7 +91,7 @@ class NormalisedAttention(OffersForms, Model):
         """Of the scheme and of the weights."""
         return self.scheme.breakpoints + self.inner.breakpoints
 
-    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Self, Choice | None]:
         """As the attention inside."""
         inner, choice = self.inner.with_fast_sums(n, d, dtype, relative)
         return eqx.tree_at(lambda m: m.inner, self, inner), choice

@@ -16,6 +16,7 @@ from pathlines.foundation.errors import finite_array, finite_number
 from pathlines.foundation.papers import EMERGENCE, Paper
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HandsOver, HasAttention, HasHorizon
 from pathlines.model.clustering.hardmax_phase import HardmaxPhase
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.weights.heads import check_heads
@@ -23,7 +24,7 @@ from pathlines.weights.heads import check_heads
 BOOLEAN = 1e-14
 
 
-class RescaledAttention(Model):
+class RescaledAttention(HasAttention, HandsOver, HasHorizon):
     """dz_i/dt = V Σ_j P_ij(t) (z_j - z_i),  P_ij(t) = softmax_j β<Q e^{tV} z_i, K e^{tV} z_j>,  z_i = e^{-tV} x_i.
 
     The emergence of clusters in self-attention dynamics, arXiv:2305.05465; x solves dx_i/dt = Σ_j P_ij V x_j. β is

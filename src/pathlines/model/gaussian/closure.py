@@ -19,6 +19,7 @@ from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.foundation.schedule import varies
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.self_attention import SelfAttention
+from pathlines.model.capability import HasLayers
 from pathlines.numerics.jacobi import orthogonal_rows
 from pathlines.weights.fixed import FixedWeights
 from pathlines.weights.heads import check_heads, stacked
@@ -62,7 +63,7 @@ def stacked_heads(value: Any, query: Any, key: Any, scale: float) -> tuple[Array
     return jnp.asarray(values), jnp.asarray(queries), jnp.asarray(plain if keys is None else keys)
 
 
-class GaussianClosure(Model):
+class GaussianClosure(HasLayers):
     """α' = Σ_h C_h m_h,  L' = Σ_h C_h F_h,  where a token α + Lz of N(α, LLᵀ) attends to m_h + F_h z on average.
 
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322. Where the attended vector is affine in

@@ -16,6 +16,7 @@ from pathlines.foundation.module import Module
 from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HasLayers
 from pathlines.model.gaussian.closure import matrices, stacked_heads
 from pathlines.model.parts.mask import PREFIXES
 from pathlines.numerics.jacobi import orthogonal_rows
@@ -28,7 +29,7 @@ class Clouds(Module):
     factors: Float[Array, "b d d"]
 
 
-class MaskedLinearGaussian(Model):
+class MaskedLinearGaussian(HasLayers):
     """α_s' = B_s α_s,  L_s' = B_s L_s,  B_s = Σ_h C_h M_{≤s} A_h,  M_{≤s} = Σ_{τ≤s} θ_τ (Σ_τ + α_τα_τᵀ).
 
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322; How Smooth Is Attention?,

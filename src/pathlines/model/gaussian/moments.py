@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from pathlines.foundation.errors import FormError, finite_number, require
 from pathlines.foundation.papers import UNIFIED
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HasDomain
 from pathlines.model.gaussian.closure import (
     PREFIX,
     Cloud,
@@ -54,7 +55,7 @@ class MomentClosure(GaussianClosure):
         return 1 - (jnp.sum(fit.mean**2) + jnp.sum(fit.factor**2)) / whole
 
 
-class UnnormalisedGaussian(MomentClosure):
+class UnnormalisedGaussian(MomentClosure, HasDomain):
     """Weights e^{s}: y(x) = (α + ΣAx) exp(αᵀAx + ½xᵀAᵀΣAx), moments in closed form.
 
     A Unified Perspective, arXiv:2501.18322 (kernel of Sinkformers, arXiv:2110.11773); closure derived. With Φ = LᵀAL

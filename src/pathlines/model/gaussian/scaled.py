@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import UNIFIED, Paper
-from pathlines.model.base import Model
+from pathlines.model.capability import Pauses
 from pathlines.model.gaussian.closure import Cloud, Factor, GaussianClosure
 from pathlines.numerics.jacobi import orthogonal_rows
 
@@ -35,7 +35,7 @@ class Scaled(Module):
     time: Float[Array, ""]
 
 
-class ScaledClosure(Model):
+class ScaledClosure(Pauses):
     """Y' = B̂Y - ½φY,  (ln ρ)' = φ = 2⟨B̂Y, Y⟩,  t' = 1/g,  B̂ = B/g,  ds = g dt,  g ≥ Σ_h |C_h| pace_h.
 
     The centred closure (α = 0) of A Unified Perspective, arXiv:2501.18322. B = Σ_h C_h Cov_h(y|x) A_h for softmax

@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, finite_array, of_kind, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import MODELS, Description, PathModel
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import PathModel
 from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 
 

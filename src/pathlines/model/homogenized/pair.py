@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, require
-from pathlines.model.base import PathModel
+from pathlines.model.capability import PathModel
 
 Scalar = Float[Array, ""]
 

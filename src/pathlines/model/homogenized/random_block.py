@@ -10,11 +10,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.foundation.errors import of_kind
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HasRandomLayers, Sampled
 from pathlines.model.homogenized.random_perceptron import RandomPerceptron
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 
 
-class RandomBlock(Model):
+class RandomBlock(HasRandomLayers):
     """x ← N(x + (η/H) Σ_h V_h m_h(x)), then x ← N(x + η_m W_2 φ(W_1 √d x)): all weights fresh in every layer.
 
     The perceptron of Homogenized Transformers, arXiv:2604.01978, after its attention. On a common overlap γ, as d -> ∞,
@@ -27,10 +28,10 @@ class RandomBlock(Model):
 
     papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
 
-    attention: Model
+    attention: HasRandomLayers
     perceptron: RandomPerceptron
 
-    def __init__(self, attention: Model, perceptron: RandomPerceptron) -> None:
+    def __init__(self, attention: HasRandomLayers, perceptron: RandomPerceptron) -> None:
         self.attention = of_kind("attention", attention, Model, "a model of random attention")
         self.perceptron = of_kind("perceptron", perceptron, RandomPerceptron, "a RandomPerceptron")
 
@@ -68,7 +69,7 @@ class RandomBlock(Model):
         """The larger of the two."""
         return max(self.attention.layer_work(state), self.perceptron.layer_work(state))
 
-    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> Sampled:
         """The attention by its cheapest sampler among those that keep token coordinates."""
         attention, name, reason = self.attention.sampler_for(shape, True, sampler)
         return RandomBlock(attention, self.perceptron), name, f"attention: {reason}"

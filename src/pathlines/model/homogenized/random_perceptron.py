@@ -17,7 +17,8 @@ from pathlines.foundation.errors import ArgumentError, UnknownNameError, positiv
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION, Paper
 from pathlines.foundation.traceable import known, traceable_number
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import moved, spread_of
 from pathlines.model.parts.perceptron import ACTIVATIONS
 from pathlines.model.parts.splitting import split_step
@@ -82,7 +83,7 @@ class PerceptronNoise(Module):
         return self.factor(x, draws) @ draws.normal(hidden, d) / math.sqrt(d)
 
 
-class RandomPerceptron(Model):
+class RandomPerceptron(HasRandomLayers):
     """x ← Φ_{δ/2} S Φ_{δ/2} x,  S x_i = N( x_i + σ√δ u_i ),  u = W_2 φ(W_1 √d x) drawn afresh for all tokens.
 
     Two models in one. Without ``attention`` Φ is the identity; with δ = 1 it is a perceptron layer of a random

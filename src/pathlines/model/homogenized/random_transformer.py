@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -20,12 +21,13 @@ from pathlines.foundation.papers import HOMOGENIZED, STOCHASTIC_CLUSTERING, Pape
 from pathlines.foundation.traceable import is_traced, known, traceable_number
 from pathlines.kernels import attend
 from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
+from pathlines.model.capability import HasHeadAttentions, HasRandomLayers, Sampled
 from pathlines.model.homogenized.random_parameters import LayerParameters
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.law import HeadLaw
 
 
-class RandomTransformer(Model):
+class RandomTransformer(HasRandomLayers, HasHeadAttentions):
     """x_i ← N(x_i + (η/H) Σ_h V_h m_h(x_i)),  m_h(x_i) = Σ_k π_ik x_k,  π_ik ∝ e^{β⟨A_h x_i, x_k⟩}.
 
     Homogenized Transformers, arXiv:2604.01978: the heads (V_h, A_h) are independent draws of ``law`` in every layer,
@@ -187,7 +189,7 @@ class RandomTransformer(Model):
         """From the distances to the first token."""
         return spread_of(state)
 
-    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> Sampled:
         """The cheapest exact sampler, or the one asked for."""
         from pathlines.model.homogenized.samplers.choice import choose_sampler
 
@@ -268,6 +270,11 @@ class LimitOfChain(Model):
     """What limits of a chain on tokens share: they start from what it starts from and show what it shows."""
 
     chain: eqx.AbstractVar[RandomTransformer]
+
+    @property
+    @abstractmethod
+    def derived(self) -> dict[str, Any]:
+        """The numbers of the limit, those of the chain among them."""
 
     @property
     def multiplicities(self) -> Float[Array, " n"] | None:

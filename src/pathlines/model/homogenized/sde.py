@@ -16,7 +16,8 @@ from pathlines.foundation.errors import positive_integer, require
 from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.foundation.traceable import traceable_number
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasRandomLayers, Sampled
 from pathlines.model.homogenized.drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
 from pathlines.model.homogenized.random_transformer import LimitOfChain, RandomTransformer
 from pathlines.model.parts.splitting import split_step
@@ -27,7 +28,7 @@ from pathlines.weights.law import HeadLaw
 METHODS = ("split", "euler")
 
 
-class HomogenizedSDE(LimitOfChain):
+class HomogenizedSDE(LimitOfChain, HasRandomLayers):
     """dX = D(X) dt + √(η/H) ∫ G(X, θ) W(dθ, dt) on (S^{d-1})^n, Itô and intrinsic;  G_i = P_{x_i}(B_θ - b_ρ)(x_i).
 
     The limit of a chain of step η with H heads, in macroscopic time t = ηℓ (Homogenized Transformers, arXiv:2604.01978,
@@ -134,7 +135,7 @@ class HomogenizedSDE(LimitOfChain):
         averaged = 0 if self.centred else self.field.heads.count
         return float(self.noise_heads * (3 * d * d + n * max(n, d)) + averaged * n * max(n, d))
 
-    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+    def sampler_for(self, shape: tuple[int, ...], ambient: bool, sampler: str = "auto") -> Sampled:
         """For centred Gaussian heads a sampler of the chain that is this scheme."""
         if self._is_chain:
             return self.as_chain().sampler_for(shape, ambient, sampler)

@@ -13,6 +13,7 @@ from jaxtyping import Array, PRNGKeyArray
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import Model, State
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.circle_measure import CircleMeasure
 from pathlines.model.homogenized.random_transformer import LimitOfChain, RandomTransformer
 from pathlines.model.homogenized.sde import HomogenizedSDE
@@ -22,7 +23,7 @@ from pathlines.weights.heads import Heads
 from pathlines.weights.law import as_matrix
 
 
-class SharedNoise(LimitOfChain):
+class SharedNoise(LimitOfChain, HasRandomLayers):
     """``model`` moved, in layer ℓ, by heads that are a function of the key of the layer alone.
 
     With ``parts`` = 1 they are the H heads θ that the chain draws: the chain and its transported measures take a layer,

@@ -14,10 +14,11 @@ from scipy.special import ive
 from pathlines.foundation.errors import finite_number, of_kind, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import LimitOfChain, RandomTransformer
 
 
-class TransportedMeasure(LimitOfChain):
+class TransportedMeasure(LimitOfChain, HasRandomLayers):
     """μ ← Φ_# μ,  Φ(x) = N(x + (η/H) Σ_h V_h ∫ π_h(x, y) y μ(dy)):  stochastic transport, the mean field of ``chain``.
 
     dμ = (1/2d) Δ(s_μ μ) dτ - div(μ G_μ dW) for centred Gaussian heads (Homogenized Transformers, arXiv:2604.01978): the

@@ -13,10 +13,11 @@ from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels.spectral.potential import circle_modes, circle_potential
-from pathlines.model.base import MODELS, Description, Model, checked_multiplicities
+from pathlines.model.base import MODELS, Description, checked_multiplicities
+from pathlines.model.capability import HasAttention, HasEnergy
 
 
-class CircleAttention(Model):
+class CircleAttention(HasAttention, HasEnergy):
     """dθ_i/dt = U'(θ_i)/(β U(θ_i)) (SA) or e^{β-shift} U'(θ_i)/β (USA),  U(θ) = Σ_j m_j e^{β(cos(θ-θ_j)-1)}.
 
     The d = 2 case of arXiv:2312.10794 with x = (cos θ, sin θ), in O(nK) per drift with K Fourier modes (K = 16, 34, 97

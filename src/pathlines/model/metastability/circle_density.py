@@ -23,6 +23,7 @@ from pathlines.domain.circle_law import (
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import METASTABLE_EMERGENCE, Paper
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HandsOver, HasDomain, HasEnergy, Pauses
 from pathlines.model.metastability.circle import CircleAttention
 
 FULL = 1e-10
@@ -32,7 +33,7 @@ NOISE = 1e-6
 """A spectrum whose upper modes exceed this is no density any more: no step is accepted there."""
 
 
-class CircleDensity(Model):
+class CircleDensity(HasEnergy, HasDomain, Pauses, HandsOver):
     """∂_t ρ + ∂_θ(ρ v) = 0,  v = U'/(βU) (SA) or e^{β-shift} U'/β (USA),  U = Σ_k g_k m_k e^{ikθ},  g_k = e^{-β}I_k(β).
 
     The mean-field equation of arXiv:2410.23228 on the circle; the state is its moments m_k = ∫ e^{-ikθ} dμ as rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -15,7 +15,8 @@ from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer, require
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE, Paper
 from pathlines.kernels.choice import Choice
-from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.base import MODELS, Description
+from pathlines.model.capability import HasAttention, HasEnergy, HasFastSums, HasLayers
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.model.self_attention import SelfAttention
 from pathlines.weights import IdentityWeights
@@ -34,7 +35,7 @@ KINDS = ("usa", "sa")
 KERNELS = ("scaled", "unscaled")
 
 
-class PerceptronLandscape(Model):
+class PerceptronLandscape(HasLayers, HasAttention, HasFastSums, HasEnergy):
     """dx_i/dt = ±P_{x_i}(Σ_j a_ij x_j + Σ_k ω_k σ(a_k·x_i + b_k) a_k), a_ij = m_j e^{β(<x_i,x_j>-1)} (USA) or softmax.
 
     Perceptrons and localization of attention's mean-field landscape, arXiv:2601.21366. The perceptron is ½∇v with
@@ -113,7 +114,7 @@ class PerceptronLandscape(Model):
         assert self.inner.perceptron is not None
         return self.inner.perceptron
 
-    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Model, Choice | None]:
+    def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Self, Choice | None]:
         """As the attention inside."""
         inner, choice = self.inner.with_fast_sums(n, d, dtype, relative)
         return eqx.tree_at(lambda m: m.inner, self, inner), choice

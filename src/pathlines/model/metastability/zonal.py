@@ -17,6 +17,7 @@ from pathlines.kernels.spectral.attend import start_of
 from pathlines.kernels.spectral.bessel import degree as kernel_degree
 from pathlines.kernels.spectral.bessel import spectrum
 from pathlines.model.base import MODELS, Description, Model
+from pathlines.model.capability import HandsOver, HasDomain, HasEnergy, Pauses
 from pathlines.model.metastability.zonal_start import (
     harmonic_numbers,
     orthonormal_polynomials,
@@ -38,7 +39,7 @@ class Rings(NamedTuple):
     masses: Float[Array, " n"]
 
 
-class ZonalMeasure(Model):
+class ZonalMeasure(HasEnergy, HasDomain, Pauses, HandsOver):
     """ds_j/dt = (1-s_j²) U'(s_j)/β · e^{β-shift} (USA) or (1-s_j²) U'(s_j)/(βU(s_j)) (SA),  U = Σ_k g_k N_k m_k P_k.
 
     m_k = Σ_j w_j P_k(s_j): the mean field of arXiv:2410.23228 for measures symmetric about an axis, in any d ≥ 2 (even

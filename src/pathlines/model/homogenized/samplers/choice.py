@@ -9,7 +9,7 @@ import msgspec
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.registry import Registry
-from pathlines.model.base import Model
+from pathlines.model.capability import HasRandomLayers, Sampled
 
 NORMAL, ENTRY, MULTIPLY, CHOLESKY, PIECE = 15.0, 3.0, 0.1, 0.3, 15e3
 """Nanoseconds on one core for a normal variate, for a logit through the softmax, for a multiply-add of a matrix product
@@ -24,7 +24,7 @@ class Sampler(msgspec.Struct, frozen=True):
     nothing); ``cost(model, n)`` predicts nanoseconds per layer. One that is not ``exact`` in law must be asked for.
     """
 
-    build: Callable[[Any, int], Model]
+    build: Callable[[Any, int], HasRandomLayers]
     obstacle: Callable[[Any, int, bool], str | None]
     cost: Callable[[Any, int], float]
     note: str
@@ -34,7 +34,7 @@ class Sampler(msgspec.Struct, frozen=True):
 SAMPLERS: Registry[Sampler] = Registry("sampler", "pathlines.model.homogenized.samplers")
 
 
-def choose_sampler(model: Any, n: int, ambient: bool, sampler: str = "auto") -> tuple[Model, str, str]:
+def choose_sampler(model: Any, n: int, ambient: bool, sampler: str = "auto") -> Sampled:
     """(model to run, name, reason) for n tokens; ``ambient`` records look at coordinates in R^d."""
     if sampler != "auto":
         if sampler not in list(SAMPLERS):

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from pathlines.domain import Sphere
 from pathlines.domain.span import reduced
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import Model
+from pathlines.model.capability import HasHeadAttentions, HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.model.homogenized.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, PIECE, SAMPLERS, Sampler
 from pathlines.model.homogenized.samplers.layer import GaussianLayer, not_gaussian
@@ -18,7 +18,7 @@ from pathlines.numerics.chi import bartlett_counts, bartlett_from
 from pathlines.numerics.draws import Draws
 
 
-class GramSampler(Model):
+class GramSampler(HasRandomLayers, HasHeadAttentions):
     """K = F Fᵀ ← normalise(Y Yᵀ + U Uᵀ),  Y = F + C Z₁,  U = C T: exact in law for the Gram matrix (arXiv:2604.01978).
 
     The state is an n × n factor F: the tokens in a frame of their span. In that frame the noise C Z has the n × n

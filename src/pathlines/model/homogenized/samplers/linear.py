@@ -11,14 +11,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.span import reduced
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import Model
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.model.homogenized.samplers.choice import MULTIPLY, NORMAL, SAMPLERS, Sampler
 from pathlines.model.homogenized.samplers.layer import not_gaussian
 from pathlines.numerics.draws import Draws
 
 
-class LinearSampler(Model):
+class LinearSampler(HasRandomLayers):
     """x_i ← N(x_i + η σ_V H^{-1/2} ζ_i),  E ζ_i ζ_jᵀ = s_ij I,  s_ij = m - 2b² x̄ᵀC x̄ + b² tr(C²) K_ij + O(b⁴).
 
     Here m = |x̄|² and C is the covariance of the tokens: the expectation of ⟨m_A(x_i), m_A(x_j)⟩ to second order in the

@@ -9,14 +9,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain.span import reduced
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import Model
+from pathlines.model.capability import HasHeadAttentions, HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.model.homogenized.samplers.choice import CHOLESKY, MULTIPLY, NORMAL, PIECE, SAMPLERS, Sampler
 from pathlines.model.homogenized.samplers.layer import GaussianLayer, not_gaussian
 from pathlines.numerics.draws import Draws
 
 
-class LowRankSampler(Model):
+class LowRankSampler(HasRandomLayers, HasHeadAttentions):
     """X ← N(X + (η/H)(Σ_h Π_h X V̄ᵀ + σ_V C Z)),  C Cᵀ = Σ_h Π_h X Xᵀ Π_hᵀ,  Z standard normal: exact in law.
 
     Cost O(H n²r + n³ + n²d) with r = min(n, d), and 1.5 H r² + n d normals instead of 3Hd².

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.foundation.papers import HOMOGENIZED, Paper
-from pathlines.model.base import Model
+from pathlines.model.capability import HasAttention, HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer, moved
 from pathlines.model.homogenized.samplers.choice import MULTIPLY, NORMAL, SAMPLERS, Sampler
 from pathlines.model.homogenized.samplers.layer import not_gaussian
 from pathlines.numerics.draws import Draws
 
 
-class UniformSampler(Model):
+class UniformSampler(HasRandomLayers, HasAttention):
     """x_i ← N(x_i + η V̄ x̄ + η σ_V H^{-1/2} |x̄| z),  z standard normal in R^d, x̄ the mean token: exact in law at β = 0.
 
     As the steps shrink the flow becomes a random conformal map of the sphere, which keeps all cross-ratios
