@@ -217,5 +217,5 @@ def test_arguments_are_checked():
     with pytest.raises(ArgumentError, match="shape"):
         pl.flow(HomogenizedODE(law, 1.0), pl.Sphere(4).sines(3), until=1.0)
     with pytest.raises(FormError, match="random layers"):
-        HomogenizedODE(law, 1.0).random_layer(pl.Sphere(3).sines(2), 0, KEY)
+        pl.chain(HomogenizedODE(law, 1.0), pl.Sphere(3).sines(2), depth=1, key=KEY)
     assert pl.MODELS["homogenized-ode"].build(value=2.0).derived["exact_average"]

@@ -13,6 +13,7 @@ from pathlines.domain import Sphere
 from pathlines.domain.span import reduced
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import chain
+from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.samplers import SAMPLERS, choose_sampler
 from pathlines.model.homogenized.samplers.layer import GaussianLayer
@@ -452,6 +453,6 @@ def test_starts_are_checked():
 
 def test_chains_have_no_drift():
     model = RandomTransformer(4)
-    assert model.has_random_layers
+    assert isinstance(model, HasRandomLayers)
     with pytest.raises(FormError, match="use chain"):
         model.drift(None, jnp.zeros(()))
