@@ -15,6 +15,7 @@ from pathlines.integrate.chain import chain
 from pathlines.integrate.flow import flow
 from pathlines.integrate.run import Run
 from pathlines.model.base import Model
+from pathlines.model.capability import HasRandomLayers
 
 CLOCKS = ("tau", "t", "time")
 """Clocks that a run and its theory may share, the first that both have."""
@@ -81,8 +82,7 @@ def _run_of(thing: Any, name: str, how: dict[str, Any]) -> Run:
     if isinstance(thing, Run):
         return thing
     require(isinstance(thing, Model), name, "be a run, a model or a reduction of one", thing)
-    has_random_layers = type(thing).random_layer is not Model.random_layer
-    return chain(thing, **how) if has_random_layers else flow(thing, **how)
+    return chain(thing, **how) if isinstance(thing, HasRandomLayers) else flow(thing, **how)
 
 
 def _shared(run: Run, theory: Run) -> str:

@@ -18,8 +18,8 @@ from pathlines.foundation.module import Module
 from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.foundation.schedule import varies
 from pathlines.model.base import MODELS, Description, Model
-from pathlines.model.self_attention import SelfAttention
 from pathlines.model.capability import HasLayers
+from pathlines.model.self_attention import SelfAttention
 from pathlines.numerics.jacobi import orthogonal_rows
 from pathlines.weights.fixed import FixedWeights
 from pathlines.weights.heads import check_heads, stacked
