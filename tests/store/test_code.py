@@ -140,8 +140,8 @@ def test_an_outcome_is_stored_under_the_code_that_computed_it(tmp_path, monkeypa
     assert result.address == job.address
     monkeypatch.setattr(sys.modules[Job.__module__], "fingerprint", lambda *_, **__: "older code")
     assert _finish(job, result, store).outcome.verdict == "holds"
-    assert store.get(result.address) is not None
-    assert store.get(job.address) is None
+    assert store.get_document(result.address) is not None
+    assert store.get_document(job.address) is None
 
 
 def test_versions_and_the_choice_of_native_code_count(monkeypatch):
