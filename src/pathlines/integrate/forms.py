@@ -28,7 +28,7 @@ def choose_form(model: Model, tokens: Any, record: tuple[Observable, ...], form:
         return min((o for o in offers if o.unasked and o.obstacle is None), key=lambda o: o.cost).pose()
     found = next((o for o in offers if o.name == form), None)
     if found is None and form not in FORMS:
-        names = ", ".join(("auto", *(o.name for o in offers)))
+        names = ", ".join(("auto", "tokens", *(o.name for o in offers if o.name != "tokens")))
         raise ArgumentError(f"Argument `form` must be one of {names}, but is {form!r}.")
     obstacle = f"{type(model).__name__} does not offer it" if found is None else found.obstacle
     if found is None or obstacle is not None:
