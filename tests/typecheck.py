@@ -13,7 +13,7 @@ import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 from beartype.roar import BeartypeCallHintViolation
 
-ROOMS = ("architecture", "numerics", "domain", "attention", "kernels", "weights")
+ROOMS = ("architecture", "numerics", "domain", "attention", "kernels", "weights", "observable")
 """Rooms whose annotations are checked, in the tests of the same rooms."""
 
 VIOLATIONS: list[str] = []

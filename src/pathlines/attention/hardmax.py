@@ -25,8 +25,8 @@ class HardmaxAttention(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """``log_scale`` is the row maximum; hard-max has no energy identity that would use it."""
         heard = jnp.where(masses > 0, scores, -jnp.inf)
         top = jnp.max(heard, axis=-1, keepdims=True)

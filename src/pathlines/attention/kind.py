@@ -62,8 +62,8 @@ class Attention(Module):
 
     @abstractmethod
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """Return (a, log_scale), a_ij = m_j exp(s_ij - log_scale_i) for the exponential kinds; s_ij = -∞ is masked.
 
         ``log_scale`` is what the energy identities weigh |dx_i/dt|² with: log of the partition function for softmax,

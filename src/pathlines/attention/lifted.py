@@ -22,8 +22,8 @@ class LiftedSoftmax(Attention):
         return SoftmaxAttention()
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """Scores alone do not decide: queries and keys are lifted first."""
         name = type(self).__name__
         raise FormError(f"{name} is not a function of the scores <q, k>; use SelfAttention or attend().")

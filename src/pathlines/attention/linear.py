@@ -30,8 +30,8 @@ class LinearAttention(Attention):
     offset: ClassVar[float] = 0.0
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
         return masses * (self.offset + scores), jnp.zeros(scores.shape[:-1], scores.dtype)
 

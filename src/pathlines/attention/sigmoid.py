@@ -35,8 +35,8 @@ class SigmoidAttention(Attention):
         check_parameter("bias", self.bias)
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
         bias, count = jnp.asarray(self.bias, scores.dtype), masses.shape[-1] if self.summed else 1
         weights = count * masses * jax.nn.sigmoid(scores + bias - np.log(count))

@@ -24,8 +24,8 @@ class SoftmaxAttention(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE, UNIFIED)
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it.
 
         Rows that see no mass are those of no tokens at all: a = 0, log_scale = -∞. A token without mass has no weight,

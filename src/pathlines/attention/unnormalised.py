@@ -32,8 +32,8 @@ class UnnormalisedAttention(Attention):
         check_parameter("shift", self.shift)
 
     def normalise(
-        self, scores: Float[Array, "r n"], masses: Float[Array, " n"]
-    ) -> tuple[Float[Array, "r n"], Float[Array, " r"]]:
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+    ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling. A token without mass adds nothing, even where e^{s_ij - shift} overflows."""
         shift = jnp.asarray(self.shift, scores.dtype)
         most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))
