@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,7 +102,7 @@ def _meaning(f: Any) -> str:
     return f.meaning + (f" ({f.unit})" if f.unit else "")
 
 
-def _grid(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> Any:
+def _grid(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
