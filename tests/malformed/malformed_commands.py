@@ -34,6 +34,7 @@ GOOD = {
     "tradeoff": "tradeoff --n 8",
 }
 MEANT = {
+    ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},
     ("figure", "--figure"): {"{folder}", "{folder}/x"}, ("run", "--animate"): {"{folder}"},

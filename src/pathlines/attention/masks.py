@@ -126,7 +126,7 @@ class MatrixMask(PositionMask):
             raise ArgumentError(
                 f"Argument `mask` must have rows that sum to 1, but row {odd[0] + 1} sums to {sums[odd[0]]:g}."
             )
-        self.matrix, self.strict = jnp.asarray(rows), bool(rows[0, 0] == 0)
+        self.matrix, self.strict = jnp.asarray(rows), not np.diag(rows).any()
 
     def weights(self, n: int) -> Float[Array, "n n"]:
         """The matrix."""

@@ -65,6 +65,7 @@ def retrieval(
     if compare and simulate:
         raise ArgumentError("Options --compare and --simulate answer different questions: give one of them.")
     positive_integer("n", n, 2)
+    positive_integer("prompts", prompts, 2)
     masks = {word: read_mask(word, slope=slope) for word in (compare or [mask])}
     dense = [word for word, m in masks.items() if not isinstance(m, AlibiMask)]
     work = 100.0 * n * n * len(dense) + 200.0 * n * len(masks)

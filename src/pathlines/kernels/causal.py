@@ -32,6 +32,11 @@ def positional_norms(n: int, slope: Float[Array, ""] | float) -> Float[Array, " 
     return jnp.where(rate == 0, j, jnp.expm1(-safe * j) / jnp.expm1(-safe) * jnp.exp(-safe))
 
 
+def _before(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    """Sums over the rows before each: shifted, not the whole less the row, which would cancel where rows grow fast."""
+    return jnp.concatenate([jnp.zeros_like(x[:1]), jnp.cumsum(x[:-1], axis=0)])
+
+
 def causal_potential(
     angles: Float[Array, " n"], slope: Float[Array, ""], bessel: Float[Array, " k"]
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
@@ -44,8 +49,7 @@ def causal_potential(
     cosines, sines = jnp.cos(phases), jnp.sin(phases)
     norms = positional_norms(n, slope).astype(angles.dtype)
     scale = jnp.where(norms > 0, 1 / jnp.where(norms > 0, norms, 1.0), 0.0) / growth
-    before = lambda x: (jnp.cumsum(growth[:, None] * x, axis=0) - growth[:, None] * x) * scale[:, None]  # noqa: E731
-    even, odd = before(cosines), before(sines)
+    even, odd = (_before(growth[:, None] * x) * scale[:, None] for x in (cosines, sines))
     along, across = cosines * even + sines * odd, sines * even - cosines * odd
     strength = 2 * bessel[1:].astype(angles.dtype)
     return bessel[0].astype(angles.dtype) + along @ strength, -across @ (strength * m)

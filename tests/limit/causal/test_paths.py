@@ -149,3 +149,17 @@ def test_masks_are_checked_row_by_row():
     ):
         with pytest.raises(ArgumentError, match=words.replace("(", r"\(").replace(")", r"\)")):
             checked_mask(spoiled)
+
+
+def test_a_token_is_no_hop_to_itself_but_in_rollout():
+    plain = alibi_matrix(12, 1.0)
+    own = 0.5 * np.eye(12) + 0.5 * plain
+    own[0] = np.eye(12)[0]
+    np.testing.assert_allclose(path_influence(own, 0.8)[:-1], path_influence(plain, 0.4)[:-1], rtol=1e-12)
+    np.testing.assert_allclose(rollout(own, 0.0, 3), 12 * np.linalg.matrix_power(own, 3)[-1], rtol=1e-12)
+
+
+def test_thousands_of_layers_are_a_flow():
+    flow = path_influence((30, 2.0), 1.5)
+    np.testing.assert_allclose(path_influence((30, 2.0), 1.5, layers=100_000), flow, rtol=1e-4)
+    assert np.isfinite(rollout((30, 2.0), 0.5, 3000)).all()

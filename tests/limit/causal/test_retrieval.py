@@ -184,3 +184,25 @@ def test_bad_input_is_one_line(call):
     with pytest.raises(ArgumentError) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("slope", [36.0, 50.0, 300.0, 600.0])
+def test_steep_slopes_have_a_u(slope):
+    profile = retrieval_profile(1.0, slope, 8, 1.0)
+    assert profile.regime == "U"
+    low = profile.worst
+    # S in logarithms: both neighbours of the minimum are above it
+    for side in (0.5, 2.0):
+        assert profile(low * side if low * side < 1 else (1 + low) / 2) > profile(low)
+    assert profile.monotone_from >= profile.recency_lost
+    assert profile.at_depth(profile.recency_lost).regime in ("U", "buried recency")
+
+
+def test_shapes_beyond_the_three_are_called_so():
+    profile = retrieval_profile(30.0, 50.0, 2, 1.0)
+    assert profile.at_depth(0.99 * profile.recency_lost).regime == "several extrema"
+
+
+def test_the_hard_decoder_may_never_lose_recency():
+    profile = retrieval_profile(4.0, 2.0, 2, 0.01, decoder="hard")
+    assert profile.recency_lost > 0

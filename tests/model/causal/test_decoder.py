@@ -13,6 +13,7 @@ from pathlines.integrate.prompts import decoded
 from pathlines.integrate.retrieval import decoder_kernel, retrieval
 from pathlines.limit.causal.paths import path_profile
 from pathlines.limit.causal.profile import retrieval_profile
+from pathlines.model import SelfAttention
 from pathlines.model.causal.decoder import CausalDecoder
 
 START = (2.399963229728653 * np.arange(1, 7)) % (2 * np.pi)
@@ -161,7 +162,6 @@ def test_matrix_masks_are_read_from_files(tmp_path):
         (lambda: MatrixMask(np.eye(3, k=1)), r"entry \(1, 2\)"),
         (lambda: MatrixMask(0.5 * np.eye(3, k=-1)), "row 2 sums to 0.5"),
         (lambda: MatrixMask(np.tri(3, k=-1)[:, ::-1]), "lower triangular"),
-        (lambda: CausalDecoder(1.0, AlibiMask(1.0, strict=False)), "strict"),
         (lambda: CausalDecoder(np.inf), "`beta`"),
         (lambda: CausalDecoder(1.0, "window:3"), "`mask`"),
         (lambda: AlibiMask(np.nan), "`slope`"),
@@ -177,3 +177,52 @@ def test_bad_input_is_one_line(call, words):
     with pytest.raises(ArgumentError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("beta", "softmax"), [(25.0, True), (8.0, True), (6.0, False)])
+def test_cold_decoders_against_pairs_in_longer_floats(beta, softmax):
+    angles = np.random.default_rng(4).uniform(0, 2 * np.pi, 9)
+    apart = (angles[:, None] - angles).astype(np.longdouble)
+    heard = np.asarray(AlibiMask(1.0).rows(9)) * np.exp(beta * (np.cos(apart) - 1))
+    slope = -np.sum(heard * np.sin(apart), axis=1)[1:]
+    scale = np.sum(heard, axis=1)[1:] if softmax else np.exp(-np.longdouble(beta)) / beta
+    found = CausalDecoder(beta, 1.0, softmax=softmax).drift(jnp.asarray(angles), 0.0)[1:]
+    np.testing.assert_allclose(
+        found, np.asarray(slope / scale, float), rtol=1e-6, atol=1e-10 * np.exp(0 if softmax else beta)
+    )
+
+
+@pytest.mark.parametrize("slope", [200.0, 600.0, -600.0])
+def test_prefix_sums_of_steep_slopes(slope):
+    angles = jnp.asarray(np.random.default_rng(5).uniform(0, 6, 16))
+    fast = CausalDecoder(1.0, slope).drift(angles, 0.0)
+    np.testing.assert_allclose(fast, CausalDecoder(1.0, as_matrix(slope, 16)).drift(angles, 0.0), atol=1e-12)
+
+
+@pytest.mark.parametrize(("beta", "softmax"), [(1.0, False), (6.0, False), (8.0, True)])
+def test_default_steps_are_enough(beta, softmax):
+    starts = np.random.default_rng(6).uniform(0, 2 * np.pi, (8, 12))
+    model, depth = CausalDecoder(beta, 1.0, softmax=softmax), 0.5 if softmax else 0.5 / float(special.iv(1, beta))
+    rate = 1 + beta if softmax else beta * np.exp(beta)
+    fine = decoded(model, starts, depth, steps=int(40 * np.ceil(depth * rate / 0.3)))
+    for a, b in zip(decoded(model, starts, depth), fine, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-4 * np.abs(b).max())
+
+
+def test_a_diagonal_only_dilutes():
+    angles = jnp.asarray(START)
+    half = MatrixMask(np.vstack([np.eye(6)[:1], 0.5 * np.eye(6)[1:] + 0.5 * np.asarray(AlibiMask(1.5).rows(6))[1:]]))
+    np.testing.assert_allclose(
+        CausalDecoder(1.0, half).drift(angles, 0.0), 0.5 * CausalDecoder(1.0, 1.5).drift(angles, 0.0), atol=1e-14
+    )
+    softmax = CausalDecoder(1.0, AlibiMask(0.0, strict=False), softmax=True).drift(angles, 0.0)
+    tokens = np.stack([np.cos(START), np.sin(START)], 1)
+    attention = SelfAttention(1.0, causal=True).drift(jnp.asarray(tokens), jnp.zeros(()))
+    np.testing.assert_allclose(
+        np.sum(np.asarray(attention) * np.stack([-tokens[:, 1], tokens[:, 0]], 1), axis=1), softmax, atol=1e-14
+    )
+
+
+def test_masks_with_a_diagonal_are_not_strict():
+    assert not MatrixMask([[1.0, 0.0], [0.5, 0.5]]).strict
+    assert not MatrixMask([[0.0, 0.0], [0.5, 0.5]]).strict

@@ -228,17 +228,18 @@ def simulate_centres(s: Counted) -> Evidence:
 
 
 def predict_centres(s: Counted) -> Evidence:
-    """(2π/δ)Θ(nδ/2π); arcs of 2π/δ cars are short: a correction below 1e-3."""
-    short = {"count": "δ below 1: few cars on the circle feel its end"} if s.delta > 1 else {}
-    return Evidence({"count": centres(s.n, s.delta)}, {"count": 1e-3}, undecided=short)
+    """(2π/δ)Θ(τ) + (1-e^{-τ})e^{-2Ein(τ)}, τ = nδ/2π, up to the next order in δ/2π."""
+    if s.delta > 1:
+        return Evidence({"count": None}, undecided={"count": "δ of at most 1: few cars on the circle feel its end"})
+    return Evidence({"count": centres(s.n, s.delta)}, {"count": s.delta**2 / 200})
 
 
 C5 = claim(
     "causal/C5",
     CAUSAL_CLUSTERING,
     "ordinary centres: cars that park at random",
-    "Greedy centres of n uniform tokens on the circle number (2π/δ)Θ(nδ/2π) on average, Θ the coverage of random "
-    "sequential adsorption; Rényi's 0.7476·2π/δ is reached slowly, like 1/n.",
+    "Greedy centres of n uniform tokens on the circle number (2π/δ)Θ(nδ/2π) on average, to leading order, Θ the "
+    "coverage of random sequential adsorption; Rényi's 0.7476·2π/δ is reached slowly, like 1/n.",
     where="§5, Rényi centres; finite n derived",
     models=(),
     quick=Counted(),

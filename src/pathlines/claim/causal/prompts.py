@@ -209,27 +209,24 @@ class Estimator(Decoder):
 
 
 def simulate_estimators(s: Estimator) -> Evidence:
-    """Standard error of the naive estimator, the smallest ratio of variances, the largest difference in errors."""
-    (plain, naive, _), (value, error, curve) = (
+    """Standard deviation of the naive estimator, and the smallest ratio of variances."""
+    (_, naive, _), (_, error, curve) = (
         _measured(s, s.n, s.seed + k, mode=s.mode, estimator=e) for k, e in enumerate(("naive", "adjoint"))
     )
-    ratio = (naive / error) ** 2
-    apart = np.abs(plain - value) / np.hypot(naive, error)
-    return Evidence(
-        {"naive_error": naive.mean() * np.sqrt(s.prompts), "gain": ratio.min(), "apart": apart.max()}, curves=(curve,)
-    )
+    gain = ((naive / error) ** 2).min()
+    return Evidence({"naive_error": naive.mean() * np.sqrt(s.prompts), "gain": gain}, curves=(curve,))
 
 
 def predict_estimators(s: Estimator) -> Evidence:
-    """N/√2; at least N²/8; five standard errors between the two."""
-    return Evidence({"naive_error": s.n / np.sqrt(2), "gain": s.n**2 / 8, "apart": 5.0})
+    """N/√2; at least N²/8 while e^{2x}/N is small: deep prompts have heavy tails, and the gain is lost."""
+    return Evidence({"naive_error": s.n / np.sqrt(2), "gain": s.n**2 / 8}, undecided=_undecided(s, s.n, "gain"))
 
 
 claim(
     "causal/L5",
     KINETIC,
     "the adjoint removes the noise",
-    "Integrated by parts, E cos n(θ_N−θ_i) = E[J_i cos n(θ_N−θ_i)]: both estimators agree, the naive one has a "
+    "Integrated by parts, E cos n(θ_N−θ_i) = E[J_i cos n(θ_N−θ_i)] (exactly: L16): the naive estimator has a "
     "standard deviation of N/√2 per prompt, the adjoint one a variance smaller by order N² (500 times at N = 64).",
     where="derived",
     models=("causal-decoder",),
@@ -238,7 +235,6 @@ claim(
     within={
         "naive_error": relative(0.02, "the mean over 63 positions of sample deviations of 6000 prompts: 0.2 %"),
         "gain": at_least("every position"),
-        "apart": at_most("five standard errors over 63 positions"),
     },
     simulate=simulate_estimators,
     predict=predict_estimators,

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.limit.causal.paths import hop_rows, hop_weights, hops_needed
 from pathlines.limit.causal.profile import Profile, retrieval_profile, soft_accuracy
 
@@ -81,6 +81,7 @@ def retrieval_forecast(
     """
     n, depth = positive_integer("n", n, 2), finite_number("depth", depth, 0.0, open_low=True)
     closed = retrieval_profile(beta, slope, vocabulary, depth, softmax=softmax)
+    require(mask is None or len(mask) == n, "mask", f"have n = {n} rows", mask)
     rows, profile = _paths((n, slope) if mask is None else mask, closed, layers)
     worst = int(np.argmin(profile))
     alibi = mask is None and layers is None
@@ -107,7 +108,8 @@ def retrieval_forecast(
 
 def _paths(mask: Any, p: Profile, layers: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Rows of hops up to the largest depth that is searched, and the profile at p's depth."""
-    rows = hop_rows(mask, hops_needed(max(DEEPEST, p.t * max(p.rates))) if layers is None else layers)
+    hops = hops_needed(max(DEEPEST, p.t * max(p.rates)))
+    rows = hop_rows(mask, hops if layers is None else min(layers, hops))
     return rows, _profile(rows, p, layers)
 
 

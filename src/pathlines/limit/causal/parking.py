@@ -43,8 +43,7 @@ def cap_mass(delta: ArrayLike, d: int) -> np.ndarray:
     """Share of S^{d-1} within geodesic distance δ: δ/π (d = 2), sin²(δ/2) (d = 3; the paper prints 3 sin²(δ/2))."""
     delta = real_array("delta", delta, 0.0, math.pi)
     d = positive_integer("d", d, 2)
-    half = 0.5 * special.betainc((d - 1) / 2, 0.5, np.sin(delta) ** 2)
-    return np.where(delta <= math.pi / 2, half, 1 - half)
+    return np.asarray(special.betainc((d - 1) / 2, (d - 1) / 2, np.sin(delta / 2) ** 2))
 
 
 def strong_centres(n: int, delta: float, d: int) -> float:
@@ -74,9 +73,15 @@ def _entire_integral(u: float) -> float:
 
 
 def centres(n: int, delta: float) -> float:
-    """Expected number of centres of n uniform tokens on the circle: (2π/δ) Θ(nδ/2π); (2π/δ) C_R as n → ∞."""
-    delta = finite_number("delta", delta, 0.0, math.pi, open_low=True)
-    return float(2 * math.pi / delta * parking_coverage(positive_integer("n", n) * delta / (2 * math.pi)))
+    """Expected number of centres of n uniform tokens on the circle: (2π/δ)Θ(τ) + (1-e^{-τ})e^{-2Ein(τ)}, τ = nδ/2π.
+
+    The first term is that of a Poisson number of tokens, the second takes it to exactly n (to first order in δ/2π);
+    (2π/δ)C_R as n → ∞. Circles of few cars (δ > 1) feel their end and are refused.
+    """
+    delta = finite_number("delta", delta, 0.0, 1.0, open_low=True)
+    tau = positive_integer("n", n) * delta / (2 * math.pi)
+    fixed = -math.expm1(-tau) * math.exp(-2 * _entire_integral(tau))
+    return float(2 * math.pi / delta * parking_coverage(tau) + fixed)
 
 
 def centre_flags(tokens: ArrayLike, delta: float, *, strong: bool = False) -> np.ndarray:
@@ -98,6 +103,7 @@ def centre_lifetime(position: int, c: float, beta: float, epsilon: float) -> flo
     s, beta = positive_integer("position", position), finite_number("beta", beta, 0.0, open_low=True)
     c, epsilon = finite_number("c", c, 0.0, open_low=True), finite_number("epsilon", epsilon, 0.0, open_low=True)
     require(c > math.sqrt(beta) * strongest_pull(beta), "c", "be above √β τ*_β, where the pull is largest", c)
+    require(c < math.pi * math.sqrt(beta), "c", "be below π√β: centres are on one circle", c)
     return epsilon * c / math.sqrt(beta) / (s * float(pull(c / math.sqrt(beta), beta)))
 
 
@@ -108,6 +114,7 @@ def frozen_centres_capture(total: float, c: float, beta: float, epsilon: float) 
     last without its sign, which is empty (g is negative there), and its lemma needs ε < 0.1.
     """
     root = 1 / math.sqrt(finite_number("beta", beta, 0.0, open_low=True))
+    require(c * root < math.pi, "c", "be below π√β: centres are on one circle", c)
     near, far = (c - 1 - 2 * epsilon) * root, (c - 2 * epsilon) * root
     forces = total * float(pull(near, beta)) < float(pull(epsilon * root, beta))
     slopes = -total * float(pull_slope(far, beta)) < float(pull_slope(epsilon * root, beta))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy import signal, special
+from scipy.stats import binom
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 
@@ -55,8 +56,11 @@ def checked_mask(mask: Any, *, strict: bool = False) -> np.ndarray:
     return matrix
 
 
-def _times_mask(mask: Any) -> tuple[Row, int]:
-    """r -> r P, and N; ``mask`` is a matrix or the pair (N, λ) of an ALiBi mask, which takes O(N)."""
+def _times_mask(mask: Any, own: bool = False) -> tuple[Row, int]:
+    """r -> r P, and N; ``mask`` is a matrix or the pair (N, λ) of an ALiBi mask, which takes O(N).
+
+    A token does not pull itself, so that the diagonal of a mask counts as a hop only where ``own`` is said.
+    """
     if isinstance(mask, tuple):
         n, slope = positive_integer("n", mask[0], 2), finite_number("slope", mask[1])
         decay = np.exp(-slope / n)
@@ -67,12 +71,14 @@ def _times_mask(mask: Any) -> tuple[Row, int]:
         # (rP)_k = Σ_{j>k} e^{-λ(j-k)/N} r_j/Z_j, a recursion from the end
         return lambda r: signal.lfilter([0.0, decay], [1.0, -decay], (r * inverse)[::-1])[::-1], n
     matrix = checked_mask(mask)
+    if not own:
+        matrix = matrix - np.diag(np.diag(matrix))
     return lambda r: r @ matrix, len(matrix)
 
 
-def hop_rows(mask: Any, hops: int, row: Any = None) -> np.ndarray:
+def hop_rows(mask: Any, hops: int, row: Any = None, *, own: bool = False) -> np.ndarray:
     """r P^k for k = 0 … hops; ``row`` r is that of the last token by default. Shape (hops + 1, N)."""
-    times, n = _times_mask(mask)
+    times, n = _times_mask(mask, own)
     r = np.zeros(n) if row is None else np.asarray(row, float)
     if row is None:
         r[-1] = 1.0
@@ -94,12 +100,24 @@ def hop_weights(x: float, hops: int, layers: int | None = None) -> np.ndarray:
     if layers is None:
         return np.exp(k * np.log(x) - special.gammaln(k + 1)) if x > 0 else (k == 0).astype(float)
     count = positive_integer("layers", layers)
-    return special.binom(count, k) * (x / count) ** k
+    return _binomial(count, k) * (x / count) ** k
+
+
+def _binomial(count: int, k: np.ndarray) -> np.ndarray:
+    """C(count, k); zero for k > count."""
+    inside = np.minimum(k, count)
+    logs = special.gammaln(count + 1) - special.gammaln(inside + 1) - special.gammaln(count - inside + 1)
+    return np.where(k <= count, np.exp(np.minimum(logs, 700.0)), 0.0)
+
+
+def _hops(x: float, layers: int | None) -> int:
+    """Hops that count: at most one per layer, and no more than rounding shows."""
+    return hops_needed(x) if layers is None else min(positive_integer("layers", layers), hops_needed(x))
 
 
 def path_influence(mask: Any, x: float, *, layers: int | None = None, row: Any = None) -> np.ndarray:
     """N [e^{xP}]_{N·} (or that of L Euler layers): the influence of every token on the last; its own entry is N."""
-    hops = hops_needed(x) if layers is None else positive_integer("layers", layers)
+    hops = _hops(x, layers)
     rows = hop_rows(mask, hops, row)
     return rows.shape[1] * (hop_weights(x, hops, layers) @ rows)
 
@@ -115,7 +133,7 @@ def path_profile(
 ) -> np.ndarray:
     """Σ_n w_n N[e^{a_n t P}]_{Ni}: the retrieval profile at finite N for any mask. One set of hops serves all modes."""
     x = np.asarray(rates, float) * finite_number("t", t, 0.0)
-    hops = hops_needed(float(x.max())) if layers is None else positive_integer("layers", layers)
+    hops = _hops(float(x.max()), layers)
     rows = hop_rows(mask, hops)
     total = sum(w * hop_weights(float(v), hops, layers) for w, v in zip(weights, x, strict=True))
     return np.asarray(rows.shape[1] * (total @ rows))
@@ -126,8 +144,8 @@ def rollout(mask: Any, skip: float, layers: int) -> np.ndarray:
     alpha = finite_number("skip", skip, 0.0, 1.0)
     count = positive_integer("layers", layers)
     k = np.arange(count + 1)
-    rows = hop_rows(mask, count)
-    return rows.shape[1] * (special.binom(count, k) * (1 - alpha) ** k * alpha ** (count - k) @ rows)
+    rows = hop_rows(mask, count, own=True)
+    return rows.shape[1] * (binom.pmf(k, count, 1 - alpha) @ rows)
 
 
 def order_fluctuation(mask: Any, x: float) -> float:

@@ -16,6 +16,7 @@ min G = 0. Between them an interior maximum lies to the right of the minimum ("b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -25,9 +26,9 @@ from scipy import optimize
 from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.numbers import one_of, real_array
 from pathlines.limit.causal.rates import hard_weights, modes_needed, retrieval_rates, word_weights
-from pathlines.limit.causal.response import bessel_quotient, log_odds, positional_kernel
+from pathlines.limit.causal.response import bessel_quotient, log_odds, positional_kernel, scaled_bessel_quotient
 
-REGIMES = ("U", "buried recency", "primacy")
+REGIMES = ("U", "buried recency", "primacy", "several extrema")
 GRID = 2000
 
 
@@ -44,10 +45,14 @@ class Profile(msgspec.Struct, frozen=True):
         source = real_array("source", source, 0.0, 1.0, open_low=True)
         return positional_kernel(1.0, source, self.slope) * self._modes(2, log_odds(1.0, source, self.slope))
 
-    def _modes(self, order: int, y: np.ndarray, power: int = 1) -> np.ndarray:
-        """Σ_n w_n x_n^power ₀F₁(;order;x_n y)."""
+    def _modes(self, order: int, y: np.ndarray, power: int = 1, scaled: bool = False) -> np.ndarray:
+        """Σ_n w_n x_n^power ₀F₁(;order;x_n y), times e^{-2√(x_max y)} if ``scaled``: nothing overflows then."""
         w, x = np.asarray(self.weights), np.asarray(self.rates) * self.t
-        return bessel_quotient(order, np.multiply.outer(np.asarray(y, float), x)) @ (w * x**power)
+        z = np.multiply.outer(np.asarray(y, float), x)
+        if not scaled:
+            return bessel_quotient(order, z) @ (w * x**power)
+        less = 2 * np.sqrt(z) - 2 * np.sqrt(z.max(axis=-1, keepdims=True))
+        return (scaled_bessel_quotient(order, z) * np.exp(less)) @ (w * x**power)
 
     def at_depth(self, t: float) -> Profile:
         """The same at another depth."""
@@ -64,13 +69,14 @@ class Profile(msgspec.Struct, frozen=True):
     def recency_lost(self) -> float:
         """t_rec = 2(1-e^{-λ}) Σw_na_n/Σw_na_n², the depth at which S_t'(1⁻) vanishes; 0 for λ ≤ 0."""
         w, a = np.asarray(self.weights), np.asarray(self.rates)
-        return float(max(0.0, -2 * math.expm1(-self.slope)) * (w @ a) / (w @ a**2))
+        return float(max(0.0, -2 * math.expm1(-self.slope)) * (w @ a) / (w @ a**2)) if w @ a**2 > 0 else math.inf
 
     def decline(self, y: ArrayLike) -> np.ndarray:
-        """G(Y)e^{-Y} from the head of this file, for λ > 0: positive where S_t falls with σ0."""
+        """G(Y) from the head of this file up to a positive factor, for λ > 0: positive where S_t falls with σ0."""
         y = np.asarray(y, float)
-        q = -math.expm1(-self.slope)
-        return 0.5 * self._modes(3, y, 2) * (1 - q + q * np.exp(-y)) - q * np.exp(-y) * self._modes(2, y)
+        rest, q = math.exp(-self.slope), -math.expm1(-self.slope)
+        falling = 0.5 * self._modes(3, y, 2, scaled=True) * (rest * np.exp(np.minimum(y, 700.0)) + q)
+        return falling - q * self._modes(2, y, scaled=True)
 
     @property
     def farthest(self) -> float:
@@ -92,7 +98,7 @@ class Profile(msgspec.Struct, frozen=True):
         grid = self._grid()
         sign = np.sign(self.decline(grid))
         places = np.flatnonzero(sign[:-1] * sign[1:] < 0)
-        roots = [optimize.brentq(lambda y: float(self.decline(y)), grid[k], grid[k + 1], xtol=1e-15) for k in places]
+        roots = [_zero(self.decline, grid[k], grid[k + 1]) for k in places]
         # F falls before a zero of G that ends a negative stretch, so that there S_t has its minimum
         kinds = sign[places] < 0
         sources = np.asarray([self.source_at(y) for y in roots])
@@ -100,9 +106,8 @@ class Profile(msgspec.Struct, frozen=True):
 
     def source_at(self, y: float) -> float:
         """σ0 with Y(σ0) = y, for λ > 0."""
-        return (
-            float(np.log1p(np.expm1(self.slope) * np.exp(-y)) / self.slope) if self.slope < 700 else 1 - y / self.slope
-        )
+        # ln(1 + (e^λ-1)e^{-y})/λ, for slopes of any size
+        return float(np.logaddexp(0.0, self.slope + math.log(-math.expm1(-self.slope)) - y) / self.slope)
 
     @property
     def worst(self) -> float:
@@ -112,16 +117,25 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def regime(self) -> str:
-        """U: one interior minimum; buried recency: a minimum and, to its right, a maximum; primacy: S_t falls."""
+        """U: one interior minimum; buried recency: a minimum and, to its right, a maximum; primacy: S_t falls.
+
+        With one mode, and for the decoders of the paper's range, there is nothing else; low temperatures and few
+        codewords (β = 30, M = 2, λ = 50) can have "several extrema", and so can the hard decoder, whose weights change
+        sign.
+        """
         low, high = self.extrema()
-        return REGIMES[2] if not len(low) else REGIMES[1] if len(high) else REGIMES[0]
+        if self.slope_at_end > 0:
+            return REGIMES[0] if len(low) == 1 and not len(high) else REGIMES[3]
+        if not len(low) and not len(high):
+            return REGIMES[2]
+        return REGIMES[1] if len(low) == len(high) == 1 else REGIMES[3]
 
     @property
     def monotone_from(self) -> float:
         """t_mono: the depth from which S_t falls with σ0 everywhere; equal to t_rec where no maximum is buried."""
         start = self.recency_lost
-        if start == 0:
-            return 0.0
+        if start == 0 or not math.isfinite(start) or min(self.weights) < 0:
+            return start if min(self.weights) >= 0 else math.nan
         deepest = lambda t: self.at_depth(t)._deepest()  # noqa: E731
         if deepest(start * (1 + 1e-7)) >= 0:
             return start
@@ -140,6 +154,15 @@ class Profile(msgspec.Struct, frozen=True):
             lambda y: float(self.decline(y)), bounds=around, method="bounded", options={"xatol": 1e-12}
         )
         return float(min(values[k], best.fun) / self._modes(2, np.zeros(())))
+
+
+def _zero(function: Callable[[float], np.ndarray], low: float, high: float) -> float:
+    """A zero between two points of different sign, by bisection: the ends may round to one sign when asked again."""
+    falling = float(function(low)) > float(function(high))
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (float(function(middle)) > 0) == falling else (low, middle)
+    return (low + high) / 2
 
 
 def retrieval_profile(

@@ -40,6 +40,14 @@ def bessel_quotient(order: int, z: ArrayLike) -> np.ndarray:
     return np.asarray(special.hyp0f1(order, np.asarray(z, float)))
 
 
+def scaled_bessel_quotient(order: int, z: ArrayLike) -> np.ndarray:
+    """e^{-2√z} ₀F₁(;order;z) for z ≥ 0."""
+    z = np.asarray(z, float)
+    root = np.sqrt(np.maximum(z, 1e-300))
+    large = special.gamma(order) * special.ive(order - 1, 2 * root) * root ** (1.0 - order)
+    return np.where(z < 1.0, special.hyp0f1(order, np.minimum(z, 1.0)) * np.exp(-2 * np.sqrt(z)), large)
+
+
 def response(t: ArrayLike, sigma: ArrayLike, source: ArrayLike, *, rate: ArrayLike, slope: float = 0.0) -> np.ndarray:
     """g_a(t,σ;σ0): N E cos n(θ_j(t) - θ_{j0}(0)) for j = ⌈Nσ⌉ > j0 = ⌈Nσ0⌉ tends to it, with a = a_n.
 

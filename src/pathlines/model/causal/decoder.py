@@ -13,7 +13,8 @@ from scipy import special
 from pathlines.attention.masks import AlibiMask, PositionMask, read_mask
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
-from pathlines.foundation.errors import finite_number, of_kind, require
+from pathlines.foundation.errors import finite_number, of_kind
+from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import KINETIC, Paper
 from pathlines.foundation.setting import means
 from pathlines.kernels.causal import causal_potential, decoder_modes
@@ -21,6 +22,8 @@ from pathlines.model.base import MODELS, Description
 from pathlines.model.capability import HasLayers
 
 LARGEST_BETA = 600.0
+LARGEST_SOFTMAX = 10.0
+"""β up to which Fourier sums hold the partition function of softmax, which may be e^{-β}: they round by 1e-16 e^β."""
 
 
 class CausalDecoder(HasLayers):
@@ -32,7 +35,8 @@ class CausalDecoder(HasLayers):
     dθ_j/dt = -Σ p_jk e^{β cos} sin/Σ p_jk e^{β cos}. Angles are lifted to the real line and never wrapped; θ_1 rests.
 
     Symbols. ``beta`` β > 0: the larger, the narrower attention. ``mask``: who is heard, with which weight of position;
-    ``AlibiMask(slope)`` has λ (0: no bias; the larger, the more recent tokens count), any strict mask will do.
+    ``AlibiMask(slope)`` has λ (0: no bias; the larger, the more recent tokens count), any mask will do (a token
+    has no pull on itself: a diagonal only dilutes the others).
 
     You will see early tokens rest, later ones gather at them, and the last token remember the first and the most recent
     ones best: ``pl.retrieval`` measures it.
@@ -53,7 +57,6 @@ class CausalDecoder(HasLayers):
         self.beta, self.softmax = jnp.asarray(value), bool(softmax)
         given = AlibiMask(mask) if isinstance(mask, int | float) else mask
         self.mask = of_kind("mask", given, PositionMask, "a mask of positions, or the slope of an ALiBi mask")
-        require(self.mask.strict, "mask", "be strict: a token does not listen to itself here", type(self.mask).__name__)
         self.bessel = jnp.asarray(special.iv(np.arange(decoder_modes(value) + 1), value))
 
     def initial(self, tokens: Float[Array, "n 2"]) -> Float[Array, " n"]:
@@ -76,14 +79,23 @@ class CausalDecoder(HasLayers):
         return slope / (self.beta * potential) if self.softmax else slope
 
     def potential(self, angles: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """(Σ_k p_jk w(θ_j - θ_k), its derivative in θ_j)."""
-        if isinstance(self.mask, AlibiMask):
+        """(Σ_k p_jk w(θ_j - θ_k), its derivative in θ_j); dense softmax has both over e^{β·(largest cosine)}."""
+        if self.has_prefix_sums:
+            assert isinstance(self.mask, AlibiMask)
             return causal_potential(angles, self.mask.slope, self.bessel)
-        apart = angles[:, None] - angles[None, :]
-        heard = jnp.asarray(self.mask.rows(angles.shape[0]), angles.dtype) * jnp.exp(self.beta * jnp.cos(apart))
-        # the first token hears nobody: any positive potential will do
+        apart, rows = angles[:, None] - angles[None, :], jnp.asarray(self.mask.rows(angles.shape[0]), angles.dtype)
+        # softmax needs ratios only: the largest score of a row is taken off; the first token hears nobody
+        scores = self.beta * jnp.where(rows > 0, jnp.cos(apart), -1.0)
+        top = jnp.max(scores, axis=1, keepdims=True) if self.softmax else 0.0
+        heard = rows * jnp.exp(scores - top)
         alone = jnp.arange(angles.shape[0]) == 0
         return jnp.sum(heard, axis=1) + alone, -self.beta * jnp.sum(heard * jnp.sin(apart), axis=1)
+
+    @property
+    def has_prefix_sums(self) -> bool:
+        """Whether sums are recursions over Fourier modes: an ALiBi mask, and for softmax β ≤ 10."""
+        cold = self.softmax and self.bessel.shape[0] > decoder_modes(LARGEST_SOFTMAX) + 1
+        return exactly(self.mask, AlibiMask) and self.mask.strict and not cold
 
     def layer(self, state: Float[Array, " n"], t: Array, step: Array) -> Float[Array, " n"]:
         """θ + η θ': a residual layer."""
