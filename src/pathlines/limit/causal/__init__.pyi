@@ -47,6 +47,7 @@ from pathlines.limit.causal.forecast import retrieval_forecast as retrieval_fore
 from pathlines.limit.causal.profile import retrieval_profile as retrieval_profile
 from pathlines.limit.causal.rates import retrieval_rates as retrieval_rates
 from pathlines.limit.causal.paths import rollout as rollout
+from pathlines.limit.causal.response import scaled_bessel_quotient as scaled_bessel_quotient
 from pathlines.limit.causal.atlas import single_token as single_token
 from pathlines.limit.causal.profile import soft_accuracy as soft_accuracy
 from pathlines.limit.causal.parking import strong_centres as strong_centres
