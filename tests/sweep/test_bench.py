@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib import import_module
 
 import msgspec
 import numpy as np
@@ -12,7 +13,6 @@ from pathlines.foundation.errors import UnknownNameError
 from pathlines.kernels.native import native_library
 from pathlines.sweep.bench import CASES, Report, bench, chosen_cases, page, quiet
 from pathlines.sweep.bench import case as cases
-from pathlines.sweep.bench import machine as machines
 from pathlines.sweep.bench.case import GROUPS, QUADRATIC, Case, Contender, ordered, reason_to_leave_out, too_large
 from pathlines.sweep.bench.drift import drift_error, in_jax, in_numpy, in_torch, steps_error
 from pathlines.sweep.bench.fields import Tokens, dense_rows, keops_field, numpy_field, uniform_tokens
@@ -24,6 +24,7 @@ from pathlines.sweep.bench.quiet import warning
 from pathlines.sweep.bench.solve import solve_error
 from pathlines.sweep.bench.spectral import in_series
 
+machines = import_module("pathlines.sweep.bench.machine")  # the room's name of it is the function
 MACHINE = Machine(
     "a processor", 2, {"jax": "1"}, {"float32": 100.0, "float64": 50.0}, {"float32": 8.0, "float64": 2.0}, {}, 30.0, 7.0
 )

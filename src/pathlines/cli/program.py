@@ -79,7 +79,9 @@ def outcome() -> int:
 
     debug = "--debug" in sys.argv
     try:
-        return app(standalone_mode=False) or 0
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
+        return code
     except SystemExit as stop:
         if stop.code or COMPLETING in os.environ:
             raise
@@ -94,12 +96,21 @@ def outcome() -> int:
         if debug:
             raise
         if isinstance(error, OSError) and error.errno is not None:
+            _forget_output()
             return _said(f"{error.filename or 'The output'} cannot be written or read ({error.strerror}).", 74)
         if isinstance(error, MemoryError) or any(word in str(error) for word in OUT_OF_MEMORY):
             return _said("There is not enough memory for this size on this machine.", 71)
         cause = error.__cause__ if isinstance(error, typer.Abort) and error.__cause__ else error
         kind = type(cause).__name__
         return _said(f"{kind}: {cause} (this is a bug; `pathlines --debug …` shows where)", 70)
+
+
+def _forget_output() -> None:
+    """What could not be printed is not tried again when Python ends, which would change the exit code."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _misused(error: Any) -> int:

@@ -48,7 +48,7 @@ def test_poisson_radius_limits():
 def test_cross_ratios_are_conserved_at_beta_zero():
     x = tokens()
     states = integrate_field(lambda t, y: sa_field(y, 0.0), x, [0.0, 1.0, 6.0])
-    ratios = cf.cross_ratios(deficits(states))
+    ratios = cf.deficit_cross_ratios(deficits(states))
     assert ratios.shape == (3, 2 * 35)
     np.testing.assert_allclose(ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-8)
 
@@ -57,21 +57,21 @@ def test_cross_ratios_are_conserved_for_any_common_pull():
     pull = lambda t: np.array([np.sin(t), np.cos(3 * t), -0.4, t])  # noqa: E731
     x = tokens()
     end = integrate_field(lambda t, y: tangent(y, np.tile(pull(t), (len(y), 1))), x, [2.0])[0]
-    np.testing.assert_allclose(cf.cross_ratios(deficits(end)), cf.cross_ratios(deficits(x)), rtol=1e-9)
+    np.testing.assert_allclose(cf.deficit_cross_ratios(deficits(end)), cf.deficit_cross_ratios(deficits(x)), rtol=1e-9)
 
 
 def test_cross_ratios_change_at_positive_beta():
     x = tokens()
     end = integrate_field(lambda t, y: sa_field(y, 1.0), x, [1.0])[0]
-    assert np.abs(np.log(cf.cross_ratios(deficits(end)) / cf.cross_ratios(deficits(x)))).max() > 0.01
+    assert np.abs(np.log(cf.deficit_cross_ratios(deficits(end)) / cf.deficit_cross_ratios(deficits(x)))).max() > 0.01
 
 
 def test_chosen_quadruples_and_tiny_deficits():
     u = deficits(tokens())
     rows = [[0, 1, 2, 3], [4, 2, 6, 0]]
     expected = [u[0, 1] * u[2, 3] / (u[0, 2] * u[1, 3]), u[4, 2] * u[6, 0] / (u[4, 6] * u[2, 0])]
-    np.testing.assert_allclose(cf.cross_ratios(u, rows), expected, rtol=1e-14)
-    np.testing.assert_allclose(cf.cross_ratios(u * 1e-200, rows), expected, rtol=1e-14)
+    np.testing.assert_allclose(cf.deficit_cross_ratios(u, rows), expected, rtol=1e-14)
+    np.testing.assert_allclose(cf.deficit_cross_ratios(u * 1e-200, rows), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,13 @@ def test_chosen_quadruples_and_tiny_deficits():
     [
         (lambda: cf.poisson_radius(1.0, 1.5), "`start` must"),
         (lambda: cf.poisson_radius(np.inf, 0.5), "`times` must be finite"),
-        (lambda: cf.cross_ratios(np.ones((4, 5))), "`deficits` must hold square"),
-        (lambda: cf.cross_ratios(np.ones((3, 3))), "`n` must be an integer ≥ 4"),
-        (lambda: cf.cross_ratios(np.zeros((4, 4))), "`deficits` must be positive"),
-        (lambda: cf.cross_ratios(np.ones((4, 4)), [[0, 1, 2, 4]]), "`quadruples` must hold indices from 0 to 3"),
+        (lambda: cf.deficit_cross_ratios(np.ones((4, 5))), "`deficits` must hold square"),
+        (lambda: cf.deficit_cross_ratios(np.ones((3, 3))), "`n` must be an integer ≥ 4"),
+        (lambda: cf.deficit_cross_ratios(np.zeros((4, 4))), "`deficits` must be positive"),
+        (
+            lambda: cf.deficit_cross_ratios(np.ones((4, 4)), [[0, 1, 2, 4]]),
+            "`quadruples` must hold indices from 0 to 3",
+        ),
     ],
 )
 def test_bad_input(call, message):
