@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
 from pathlines.foundation.module import Module
+from pathlines.foundation.numbers import checked_mask
 
 
 class PositionMask(Module):
@@ -115,17 +116,7 @@ class MatrixMask(PositionMask):
     strict: bool = eqx.field(static=True)
 
     def __init__(self, matrix: Any) -> None:
-        rows = finite_array("mask", matrix, ("n", "n")).astype(float)
-        for wrong, what in ((np.triu(rows, 1), "lower triangular"), (np.minimum(rows, 0), "nonnegative")):
-            if np.any(wrong):
-                j, k = np.argwhere(wrong)[0]
-                raise ArgumentError(f"Argument `mask` must be {what}, but entry ({j + 1}, {k + 1}) is {rows[j, k]:g}.")
-        sums = rows.sum(axis=1)
-        odd = [j for j in range(len(rows)) if abs(sums[j] - 1) > 1e-9 and (j > 0 or sums[j] != 0)]
-        if odd:
-            raise ArgumentError(
-                f"Argument `mask` must have rows that sum to 1, but row {odd[0] + 1} sums to {sums[odd[0]]:g}."
-            )
+        rows = checked_mask(matrix)
         self.matrix, self.strict = jnp.asarray(rows), not np.diag(rows).any()
 
     def weights(self, n: int) -> Float[Array, "n n"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pathlines.foundation.errors import finite_array, require
+from pathlines.foundation.errors import ArgumentError, finite_array, require
 
 
 def real_array(
@@ -57,3 +57,24 @@ def eigenvalue_list(name: str, value: Any) -> np.ndarray:
     array = finite_array(name, value, ("d",)).astype(np.float64)
     require(array.size > 0, name, "hold at least one number", value)
     return array
+
+
+def checked_mask(mask: Any) -> np.ndarray:
+    """A lower triangular matrix whose rows sum to one (the first may be empty); errors name the row."""
+    matrix = finite_array("mask", mask, ("n", "n")).astype(float)
+    require(len(matrix) >= 2, "mask", "have at least 2 rows", len(matrix))
+    for above, what in (
+        (np.triu(matrix, 1), "lower triangular"),
+        (np.minimum(matrix, 0), "nonnegative"),
+    ):
+        if np.any(above):
+            i, j = np.argwhere(above)[0]
+            raise ArgumentError(f"Argument `mask` must be {what}, but entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}.")
+    sums = matrix.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > 1e-9)
+    wrong = wrong[(wrong > 0) | (sums[wrong] != 0)]
+    if len(wrong):
+        raise ArgumentError(
+            f"Argument `mask` must have rows that sum to 1, but row {wrong[0] + 1} sums to {sums[wrong[0]]:g}."
+        )
+    return matrix

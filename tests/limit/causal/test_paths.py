@@ -5,12 +5,12 @@ import pytest
 from scipy.linalg import expm
 
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.numbers import checked_mask
 from pathlines.limit.causal.few_tokens import few_token_influence
 from pathlines.limit.causal.layered import correlations, layer_grid, layered_mean_field, von_mises
 from pathlines.limit.causal.paths import (
     alibi_matrix,
     causal_fluctuation,
-    checked_mask,
     hop_contributions,
     order_fluctuation,
     path_influence,

@@ -20,7 +20,8 @@ import numpy as np
 from scipy import signal, special
 from scipy.stats import binom
 
-from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
+from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.foundation.numbers import checked_mask
 
 Row = Callable[[np.ndarray], np.ndarray]
 LARGEST = 100.0
@@ -33,27 +34,6 @@ def alibi_matrix(n: int, slope: float) -> np.ndarray:
     apart = np.subtract.outer(np.arange(n), np.arange(n)) / n
     weights = np.where(apart > 0, np.exp(-slope * apart), 0.0)
     return weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-
-
-def checked_mask(mask: Any, *, strict: bool = False) -> np.ndarray:
-    """A lower triangular matrix whose rows sum to one (the first may be empty); errors name the row."""
-    matrix = finite_array("mask", mask, ("n", "n")).astype(float)
-    require(len(matrix) >= 2, "mask", "have at least 2 rows", len(matrix))
-    for above, what in (
-        (np.triu(matrix, 0 if strict else 1), "lower triangular"),
-        (np.minimum(matrix, 0), "nonnegative"),
-    ):
-        if np.any(above):
-            i, j = np.argwhere(above)[0]
-            raise ArgumentError(f"Argument `mask` must be {what}, but entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}.")
-    sums = matrix.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1) > 1e-9)
-    wrong = wrong[(wrong > 0) | (sums[wrong] != 0)]
-    if len(wrong):
-        raise ArgumentError(
-            f"Argument `mask` must have rows that sum to 1, but row {wrong[0] + 1} sums to {sums[wrong[0]]:g}."
-        )
-    return matrix
 
 
 def _times_mask(mask: Any, own: bool = False) -> tuple[Row, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -86,7 +87,7 @@ class CausalDecoder(HasLayers):
         apart, rows = angles[:, None] - angles[None, :], jnp.asarray(self.mask.rows(angles.shape[0]), angles.dtype)
         # softmax needs ratios only: the largest score of a row is taken off; the first token hears nobody
         scores = self.beta * jnp.where(rows > 0, jnp.cos(apart), -1.0)
-        top = jnp.max(scores, axis=1, keepdims=True) if self.softmax else 0.0
+        top = jax.lax.stop_gradient(jnp.max(scores, axis=1, keepdims=True)) if self.softmax else 0.0
         heard = rows * jnp.exp(scores - top)
         alone = jnp.arange(angles.shape[0]) == 0
         return jnp.sum(heard, axis=1) + alone, -self.beta * jnp.sum(heard * jnp.sin(apart), axis=1)
