@@ -39,6 +39,7 @@ from pathlines.foundation.schedule import at_time as at_time
 from pathlines.foundation.compiler import avoid_wrong_fusions as avoid_wrong_fusions
 from pathlines.foundation.setting import changed as changed
 from pathlines.foundation.setting import changed_setting as changed_setting
+from pathlines.foundation.numbers import checked_mask as checked_mask
 from pathlines.foundation.compiler import compile_quickly as compile_quickly
 from pathlines.foundation.files import default_root as default_root
 from pathlines.foundation.namespace import defined as defined

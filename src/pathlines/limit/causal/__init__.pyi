@@ -20,7 +20,6 @@ from pathlines.limit.causal.paths import causal_fluctuation as causal_fluctuatio
 from pathlines.limit.causal.parking import centre_flags as centre_flags
 from pathlines.limit.causal.parking import centre_lifetime as centre_lifetime
 from pathlines.limit.causal.parking import centres as centres
-from pathlines.limit.causal.paths import checked_mask as checked_mask
 from pathlines.limit.causal.layered import correlations as correlations
 from pathlines.limit.causal.few_tokens import few_token_influence as few_token_influence
 from pathlines.limit.causal.atlas import final_state as final_state
