@@ -37,6 +37,10 @@ class PositionMask(Module):
         q = self.weights(n)
         return q / jnp.maximum(q.sum(axis=1, keepdims=True), jnp.finfo(q.dtype).tiny)
 
+    def last_row(self, n: int) -> Float[Array, " n"]:
+        """p_nk, what the last position listens to."""
+        return self.rows(n)[-1]
+
     def check(self, n: int) -> None:
         """``ArgumentError`` for a wrong number of positions, or a listener, other than the first, without speakers."""
         sums = np.asarray(self.weights(positive_integer("n", n, 2)).sum(axis=1))
@@ -71,6 +75,16 @@ class AlibiMask(PositionMask):
     def weights(self, n: int) -> Float[Array, "n n"]:
         """e^{-λ(j-k)/n} below the diagonal."""
         return alibi_weights(n, self.slope, self.strict)
+
+    def last_row(self, n: int) -> Float[Array, " n"]:
+        """O(n), for long prompts."""
+        apart = jnp.arange(n)[::-1]
+        q = jnp.where(apart >= int(self.strict), jnp.exp(-self.slope * apart / n), 0.0)
+        return q / q.sum()
+
+    def check(self, n: int) -> None:
+        """Every position but the first hears the one before it."""
+        positive_integer("n", n, 2)
 
 
 class WindowMask(PositionMask):

@@ -84,7 +84,7 @@ def retrieval(
     wave = None if mode is None else positive_integer("mode", mode)
     random_key("key", key)
     model.mask.check(n)
-    row = model.mask.rows(n)[-1, :-1]
+    row = model.mask.last_row(n)[:-1]
     sums, look = _Sums(n - 1), _Look(m, decoder, wave, estimator == "adjoint")
     known = n * depth * np.asarray(row) * _mean_of_control(model, look)
     blocks = -(-prompts // BLOCK)
