@@ -31,6 +31,9 @@ def files(tmp_path):
         "verify homogenized/C09 --set n=1000000000",
         "figure clustering/precision --n 1000000000 --figure {files}/p.pdf",
         "run sa --n 100000000",
+        "run circle-density --degree 1000000000",
+        "run random --d 4 --heads 1000000000",
+        "animate metastability/life-of-clusters --n 1000000000 --animate {files}/film.gif",
     ],
 )
 def test_absurd_sizes(pathlines, files, line):

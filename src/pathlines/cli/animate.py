@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import Full, ready, waiting, writable
+from pathlines.cli.common import Force, Full, ready, waiting, writable
 from pathlines.cli.complete import animations
 from pathlines.cli.generated import Choice, from_values, names_on, with_choices
+
+SECONDS = 10.0
+"""What a film takes at its own setting, at least."""
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +47,7 @@ def film(
     full: Full = False,
     rate: Annotated[float, typer.Option("--rate", help="Frames a second.")] = 15.0,
     dpi: Annotated[int, typer.Option("--dpi", help="Pixels an inch; the picture is about 9 × 4 inches.")] = 100,
+    force: Force = False,
     **chosen: Any,
 ) -> None:
     """Compute and write an animation in the house style.
@@ -56,10 +60,11 @@ def film(
     """
     ready()
     from pathlines.draw.animation import ANIMATIONS, check_target, write_reel
+    from pathlines.foundation.bounds import enlarged
     from pathlines.foundation.errors import finite_number, positive_integer
 
     found, size = ANIMATIONS[name], "full" if full else "quick"
-    found.setting(size, chosen)
+    enlarged(f"Animation `{name}`", SECONDS, found.setting(size), found.setting(size, chosen), force=force)
     finite_number("rate", rate, 0.0, 100.0, open_low=True)
     positive_integer("dpi", dpi, 20)
     path = Path(f"{name.replace('/', '-')}.gif") if animate is None else animate

@@ -41,6 +41,8 @@ SPECTRAL_PAIRS = 1e4
 """Pairs a token that sums over harmonics on S¹ and S² cost."""
 DRAWN = 2000
 """Tokens up to which a picture shows their paths without being asked to."""
+UNCOUNTED = ("seed", "d", "value")
+"""Whole numbers that are no sizes, or are one already counted."""
 WEIGHTS = ("value", "query", "key")
 
 
@@ -79,15 +81,21 @@ def dimension(request_d: int | None, tokens: Any, model: str, parameters: dict[s
 
 
 def check_size(request: Request, force: bool) -> None:
-    """Refuse what no machine can do: lower bounds of memory (a few states, the records) and of work."""
+    """Refuse what no machine can do: lower bounds of memory (a few states, the records) and of work.
+
+    What a model counts itself (heads, nodes, cells, modes) is held once for each state, and walked at each drift.
+    """
     n, d, runs, depth = (float(max(x or 0, 0)) for x in (request.n, request.d, request.runs, request.depth))
     pairs = n * min(n, SPECTRAL_PAIRS) if d <= 3 else n * n
     drifts = depth if request.depth is not None else FEWEST_DRIFTS
     what = f"{request.runs} × {request.n} tokens of dimension {request.d}" + (
         f" through {request.depth} layers" if request.depth is not None else ""
     )
-    memory = 8 * (STATES * n * d + runs * drifts)
-    affordable(what, memory=memory, operations=runs * drifts * pairs * d, force=force)
+    own = {name: x for name, x in request.parameters.items() if type(x) is int and name not in UNCOUNTED}
+    what += "".join(f", {name} = {x}" for name, x in own.items())
+    counted = math.prod(max(float(x), 1.0) for x in own.values())
+    memory = 8 * (STATES * max(n * d, counted) + runs * drifts)
+    affordable(what, memory=memory, operations=runs * drifts * max(pairs * d, counted), force=force)
 
 
 def execute(
