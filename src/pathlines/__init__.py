@@ -30,6 +30,8 @@ _TOP = {
     "integrate.ensemble": "ensemble",
     "integrate.run": "Run",
     "integrate.observe": "OBSERVABLES",
+    "transport.schedule": "read_schedule",
+    "transport.euclid.schedule": "EuclideanSchedule",
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
     "sweep.verify": "verify",

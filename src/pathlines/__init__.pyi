@@ -17,9 +17,11 @@ from pathlines import observable as observable
 from pathlines import probing as probing
 from pathlines import store as store
 from pathlines import sweep as sweep
+from pathlines import transport as transport
 from pathlines import weights as weights
 from pathlines.claim.base import CLAIMS as CLAIMS
 from pathlines.domain.euclidean import Euclidean as Euclidean
+from pathlines.transport.euclid.schedule import EuclideanSchedule as EuclideanSchedule
 from pathlines.draw.gallery import FIGURES as FIGURES
 from pathlines.weights.gaussian import GaussianHeads as GaussianHeads
 from pathlines.model.base import MODELS as MODELS
@@ -113,6 +115,7 @@ from pathlines.observable.patterns import potential_modes as potential_modes
 from pathlines.limit.architecture.predict import predict as predict
 from pathlines.probing.examine import probe as probe
 from pathlines.architecture.read import read_architecture as read_architecture
+from pathlines.transport.schedule import read_schedule as read_schedule
 from pathlines.limit.homogenized.regimes import regime as regime
 from pathlines.observable.residual import residual_norms as residual_norms
 from pathlines.observable.residual import residual_rms as residual_rms

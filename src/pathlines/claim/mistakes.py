@@ -31,7 +31,7 @@ from pathlines.model.base import Model
 
 SIZES = (0.1, 0.5, 2.0)
 """Of mistakes; the last is a wrong sign, which monotone quantities notice and factors they do not."""
-ROOMS = ("limit", "observable", "model", "weights", "domain", "numerics")
+ROOMS = ("limit", "transport", "observable", "model", "weights", "domain", "numerics")
 SECONDS = 30.0
 """Patience with a claim, in processor time; twenty times its own, if that is longer."""
 
