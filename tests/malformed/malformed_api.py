@@ -92,7 +92,10 @@ def good_calls():
         "chain": {"model": chain, "start": np.eye(3), "depth": 2, "key": KEY, "runs": 2, "every": 1, "memory": 1e9},
         "circle_distance": {"one": LINE, "other": LINE},
         "gaussian_closure": {"model": "softmax", "value": EYE, "query": EYE, "key": EYE},
-        "cloud_distance": {"one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2, "directions": 8, "seed": 0},
+        "cloud_distance": {
+            "one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2, "directions": 8, "seed": 0, "masses": np.full(3, 1 / 3),
+            "other_masses": np.full(3, 1 / 3), "metric": "line",
+        },
         "cluster_flow": {"positions": LINE, "beta": 9.0, "masses": np.full(3, 1 / 3), "delta": 0.01, "rtol": 1e-8},
         "coarsen": {"model": pl.SelfAttention(9.0), "tokens": ON_CIRCLE, "until": 10.0, "delta": 0.01, "rtol": 1e-8},
         "collapse_depth": {**collapse, "v": 0.1, "norm": "post", "r0": 1.0, "max_layers": 100},
@@ -164,6 +167,7 @@ def good_calls():
         "sensitivities": collapse,
         "simplex": {"net": chain, "n": 3, "overlap": 0.0},
         "sigma_points": normal,
+        "sinkhorn_divergence": {"one": ON_CIRCLE, "other": ON_CIRCLE, "eps": 1.0, "metric": "line"},
         "synchronous_coupling": {
             "model": sa, "mean_field": lambda multiplicities: sa, "law": nodes,
             "samples": ON_CIRCLE[None], "times": [0.1],

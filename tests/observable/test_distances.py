@@ -110,8 +110,8 @@ def test_bad_input():
             line_to_gaussian([0.0, 1.0], masses=masses)
     with pytest.raises(ArgumentError, match="eigenvalue -1"):
         gaussian_distance([0, 0], np.diag([1.0, -1.0]), [0, 0], np.eye(2))
-    with pytest.raises(ArgumentError, match="shape of `one`"):
-        cloud_distance(np.zeros((3, 2)), np.zeros((4, 2)))
+    with pytest.raises(ArgumentError, match="points with 2 columns"):
+        cloud_distance(np.zeros((3, 2)), np.zeros((4, 3)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 30])

@@ -11,6 +11,7 @@ from pathlines.observable import overlap as overlap
 from pathlines.observable import pairs as pairs
 from pathlines.observable import patterns as patterns
 from pathlines.observable import perceptron_landscape as perceptron_landscape
+from pathlines.observable import plans as plans
 from pathlines.observable import residual as residual
 from pathlines.observable import sinkhorn as sinkhorn
 from pathlines.observable import slow_manifold as slow_manifold
@@ -33,6 +34,7 @@ from pathlines.observable.gaussian import block_covariances as block_covariances
 from pathlines.observable.gaussian import block_means as block_means
 from pathlines.observable.attention import booleanness as booleanness
 from pathlines.observable.distances import bures as bures
+from pathlines.observable.distances import checked_masses as checked_masses
 from pathlines.observable.distances import circle_distance as circle_distance
 from pathlines.observable.gaussian import closure_defect as closure_defect
 from pathlines.observable.distances import cloud_distance as cloud_distance
@@ -84,6 +86,7 @@ from pathlines.observable.perceptron_landscape import landscape_energy as landsc
 from pathlines.observable.pairs import largest_deficit as largest_deficit
 from pathlines.observable.attention import leaders as leaders
 from pathlines.observable.euclidean import leading_coordinate as leading_coordinate
+from pathlines.observable.plans import lengths as lengths
 from pathlines.observable.analysis import limit_cluster_count as limit_cluster_count
 from pathlines.observable.limit_report import limit_report as limit_report
 from pathlines.observable.distances import line_to_gaussian as line_to_gaussian
@@ -112,6 +115,8 @@ from pathlines.observable.overlap import pair_overlap as pair_overlap
 from pathlines.observable.participation import participation as participation
 from pathlines.observable.patterns import peak_angles as peak_angles
 from pathlines.observable.patterns import peak_count as peak_count
+from pathlines.observable.plans import plan_cost as plan_cost
+from pathlines.observable.plans import pot as pot
 from pathlines.observable.patterns import potential as potential
 from pathlines.observable.patterns import potential_modes as potential_modes
 from pathlines.observable.perceptron_landscape import probe_lattice as probe_lattice
@@ -122,6 +127,7 @@ from pathlines.observable.residual import residual_rms as residual_rms
 from pathlines.observable.euclidean import s_residual as s_residual
 from pathlines.observable.distances import sampling_rate as sampling_rate
 from pathlines.observable.participation import shared_attention as shared_attention
+from pathlines.observable.plans import sinkhorn_divergence as sinkhorn_divergence
 from pathlines.observable.sinkhorn import sinkhorn_iterations as sinkhorn_iterations
 from pathlines.observable.slow_manifold import slow_manifold_distance as slow_manifold_distance
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap

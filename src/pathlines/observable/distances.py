@@ -16,9 +16,10 @@ from scipy.special import ndtr, ndtri
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.numerics.quadrature import covariance_factor
+from pathlines.observable.plans import lengths, plan_cost
 
 LARGEST_ASSIGNMENT = 2000
-"""Points up to which an optimal assignment, O(n³), is computed."""
+"""Points up to which an optimal assignment or plan, O(n³), is computed."""
 
 
 class Distance(msgspec.Struct, frozen=True):
@@ -98,28 +99,45 @@ def line_to_gaussian(points: Any, mean: float = 0.0, deviation: float = 1.0, p: 
     return sigma * float(np.sum(below + above))
 
 
-def cloud_distance(one: Any, other: Any, p: int = 2, directions: int = 256, seed: int = 0) -> Distance:
-    """W_p of two clouds of equally many tokens of equal mass: sorted for d = 1, assigned up to n = 2000, else sliced.
+def cloud_distance(
+    one: Any,
+    other: Any,
+    p: int = 2,
+    directions: int = 256,
+    seed: int = 0,
+    masses: Any = None,
+    other_masses: Any = None,
+    metric: str = "line",
+) -> Distance:
+    """W_p of two clouds of any masses and numbers: by quantiles for d = 1, exactly up to n = 2000, else sliced.
 
-    Sliced W_p averages W_p^p over ``directions`` random projections: it is smaller than W_p, by about √d.
+    Equally many tokens of equal mass are sorted (d = 1) or assigned; others get an exact plan of POT (``plans.py``).
+    ``metric="arc"`` measures along the unit sphere instead of straight lines. Sliced W_p averages W_p^p over
+    ``directions`` random projections: it is smaller than W_p, by about √d.
     """
-    x, y = _clouds(one, other)
-    p, (n, d) = positive_integer("p", p), x.shape
+    x, y = (finite_array(n, c, ("n", "d")).astype(float) for n, c in (("one", one), ("other", other)))
+    require(len(x) > 0 and x.shape[1] > 0, "one", "have points", x)
+    require(len(y) > 0 and x.shape[1] == y.shape[1], "other", f"have points with {x.shape[1]} columns", y)
+    a, b = checked_masses("masses", masses, len(x)), checked_masses("other_masses", other_masses, len(y))
+    p, d, n = positive_integer("p", p), x.shape[1], max(len(x), len(y))
     positive_integer("directions", directions)
     positive_integer("seed", seed, 0)
-    rate = sampling_rate(n, d, p)
-    if d == 1:
-        return Distance(_sorted(x[:, 0], y[:, 0], p), "sorted", True, rate)
+    rate = sampling_rate(min(len(x), len(y)), d, p)
+    alike = len(x) == len(y) and masses is None and other_masses is None
+    if d == 1 and metric == "line":
+        return Distance(_on_line(x[:, 0], y[:, 0], a, b, p), "sorted", True, rate)
     if n <= LARGEST_ASSIGNMENT:
-        from scipy.optimize import linear_sum_assignment
-        from scipy.spatial.distance import cdist
+        costs = lengths(x, y, metric) ** p
+        if alike:
+            from scipy.optimize import linear_sum_assignment
 
-        costs = cdist(x, y, "sqeuclidean") ** (p / 2)
-        rows, columns = linear_sum_assignment(costs)
-        return Distance(float(np.mean(costs[rows, columns]) ** (1 / p)), "assignment", True, rate)
+            rows, columns = linear_sum_assignment(costs)
+            return Distance(float(np.mean(costs[rows, columns]) ** (1 / p)), "assignment", True, rate)
+        return Distance(max(0.0, plan_cost(costs, a, b)) ** (1 / p), "plan", True, rate)
+    require(metric == "line", "metric", f"be 'line' for more than {LARGEST_ASSIGNMENT} points", metric)
     ways = np.random.default_rng(seed).standard_normal((directions, d))
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
-    values = [_sorted(x @ way, y @ way, p) ** p for way in ways]
+    values = [_on_line(x @ way, y @ way, a, b, p) ** p for way in ways]
     name = f"sliced, {directions} directions, seed {seed} (n > {LARGEST_ASSIGNMENT})"
     return Distance(float(np.mean(values) ** (1 / p)), name, False, rate)
 
@@ -175,8 +193,16 @@ def sampling_rate(n: int, d: int, p: int) -> float:
     return float(factor / np.sqrt(n))
 
 
-def _sorted(x: np.ndarray, y: np.ndarray, p: int) -> float:
-    return float(np.mean(np.abs(np.sort(x) - np.sort(y)) ** p) ** (1 / p))
+def _on_line(x: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray, p: int) -> float:
+    """W_p on the line: quantile functions are constant between the joint levels of both clouds."""
+    if len(x) == len(y) and np.ptp(a) == 0 and np.ptp(b) == 0:
+        return float(np.mean(np.abs(np.sort(x) - np.sort(y)) ** p) ** (1 / p))
+    i, j = np.argsort(x), np.argsort(y)
+    one, other = np.cumsum(a[i]), np.cumsum(b[j])
+    levels = np.sort(np.concatenate([[0.0], one[:-1], other[:-1], [1.0]]))
+    middle = (levels[1:] + levels[:-1]) / 2
+    left, right = (v[k][np.minimum(np.searchsorted(c, middle), len(v) - 1)] for v, k, c in ((x, i, one), (y, j, other)))
+    return float((np.diff(levels) @ np.abs(left - right) ** p) ** (1 / p))
 
 
 def _quantiles(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,11 +230,15 @@ def _clouds(one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _masses(masses: Any, n: int) -> np.ndarray:
+    return checked_masses("masses", masses, n)
+
+
+def checked_masses(name: str, masses: Any, n: int) -> np.ndarray:
     """Masses of n points, which must be at least 0 and sum to one; equal ones by default."""
     if masses is None:
         return np.full(n, 1 / n)
-    m = finite_array("masses", masses, (n,)).astype(float)
-    require(bool((m >= 0).all()), "masses", "be at least 0", m)
+    m = finite_array(name, masses, (n,)).astype(float)
+    require(bool((m >= 0).all()), name, "be at least 0", m)
     if abs(m.sum() - 1) > 1e-9:
-        raise ArgumentError(f"Argument `masses` must sum to 1, but sums to {m.sum():.9g}; divide by the sum.")
+        raise ArgumentError(f"Argument `{name}` must sum to 1, but sums to {m.sum():.9g}; divide by the sum.")
     return m
