@@ -28,6 +28,7 @@ _TOP = {
     "integrate.layers": "layers",
     "integrate.chain": "chain",
     "integrate.ensemble": "ensemble",
+    "integrate.retrieval": "retrieval",
     "integrate.run": "Run",
     "integrate.observe": "OBSERVABLES",
     "transport.schedule": "read_schedule",

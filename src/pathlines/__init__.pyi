@@ -119,6 +119,7 @@ from pathlines.transport.schedule import read_schedule as read_schedule
 from pathlines.limit.homogenized.regimes import regime as regime
 from pathlines.observable.residual import residual_norms as residual_norms
 from pathlines.observable.residual import residual_rms as residual_rms
+from pathlines.integrate.retrieval import retrieval as retrieval
 from pathlines.observable.euclidean import s_residual as s_residual
 from pathlines.store.runs import save_run as save_run
 from pathlines.observable.participation import shared_attention as shared_attention

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from pathlines.claim.estimate import controlled_mean, mean_and_error, root_and_error, share_and_error, student
+from pathlines.claim.estimate import controlled_mean, mean_and_error, root_and_error, share_and_error
+from pathlines.numerics.few_samples import student
 
 
 @pytest.mark.parametrize(("samples", "factor"), [(6, 3.1), (15, 1.4), (100, 1.05), (100_000, 1.0)])

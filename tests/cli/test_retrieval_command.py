@@ -55,6 +55,12 @@ def test_simulation_is_saved_beside_theory(tmp_path):
     assert (tmp_path / "p.csv").read_text().startswith("position,paths,closed_form\n1,")
 
 
+def test_measured_warnings_are_said():
+    words = ("--n", "8", "--beta", "2", "--simulate", "--prompts", "6")
+    assert "6 prompts: errors are 3.1 times the sample's" in said(*words).output
+    assert "meaningful below 0.05" in json.loads(said(*words, "--json").output)["measured_warning"]
+
+
 def test_masks_are_ranked_by_their_worst_position():
     result = said("--n", "48", "--compare", "window:4", "--compare", "causal", "--compare", "sink:1:4", "--json")
     found = json.loads(result.output)

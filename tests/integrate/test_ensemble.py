@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.claim.estimate import mean_and_error, student
+from pathlines.claim.estimate import mean_and_error
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.integrate import batched, ensemble, flow
 from pathlines.limit.clustering.energy_range import initial_pair_rate
 from pathlines.model import MODELS, SelfAttention
 from pathlines.model.clustering.normalised import NormalisedAttention
+from pathlines.numerics.few_samples import student
 from pathlines.observable.pairs import mean_overlap, u_mean
 from pathlines.weights import IdentityWeights, PiecewiseWeights
 

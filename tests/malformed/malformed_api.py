@@ -159,6 +159,10 @@ def good_calls():
         "quiet_start": {"tokens": 1e4, "n": 8, "key": KEY, "modes": 3},
         "read_architecture": {"path": "config.json"},
         "read_schedule": {"path": "flow.json"},
+        "retrieval": {
+            "model": pl.model.causal.CausalDecoder(1.0, 2.0), "n": 4, "depth": 0.5, "key": KEY, "prompts": 4,
+            "vocabulary": 4, "decoder": "soft", "mode": 1, "d": 3, "layers": 2, "estimator": "adjoint", "memory": 1e8,
+        },
         "regime": {"eta": 0.1, "alpha": 0.1, "layers": 100, "epsilon": 0.1, "bound": 10.0},
         "save_run": {"run": None, "path": "run.nc"},
         "scheme_expectation": {**tree, "steps": 1, "method": "split"},

@@ -56,6 +56,5 @@ from pathlines.claim.summary import short_of as short_of
 from pathlines.claim.summary import side as side
 from pathlines.claim.evaluate import simulated as simulated
 from pathlines.claim.tolerance import standard_errors as standard_errors
-from pathlines.claim.estimate import student as student
 from pathlines.claim.slopes import unreadable as unreadable
 from pathlines.claim.summary import used as used

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, norm, t
+from scipy.stats import beta, norm
 
-TAIL = 4.0
-"""Where errors must be right: tolerances are four to five standard errors."""
-
-
-def student(samples: int) -> float:
-    """Student's quantile over the normal one at four standard errors: tends to 1 with the number of samples.
-
-    3.1 for six samples, 1.4 for 15, 1.05 for 100: what a standard error estimated from few samples is short of.
-    """
-    return float(t.isf(norm.sf(TAIL), samples - 1) / TAIL) if samples > 1 else np.inf
+from pathlines.numerics.few_samples import TAIL, student
 
 
 def mean_and_error(values: Any, axis: int = 0, unit: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

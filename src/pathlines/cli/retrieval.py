@@ -116,6 +116,7 @@ def _answer(found: Any, measured: Any, as_json: bool) -> None:
         if measured is not None:
             said["measured"] = measured["profile"].values.tolist()
             said["measured_error"] = measured["error"].values.tolist()
+            said["measured_warning"] = measured.attrs["warning"]
         typer.echo(msgspec.json.format(msgspec.json.encode(said)).decode())
         return
     screen = console()
@@ -128,6 +129,8 @@ def _answer(found: Any, measured: Any, as_json: bool) -> None:
         soft_wrap=True,
     )
     screen.print(_table(found, measured))
+    if measured is not None and measured.attrs["warning"]:
+        screen.print(f"Measured with a warning: {measured.attrs['warning']}.", soft_wrap=True)
 
 
 def _table(found: Any, measured: Any) -> Any:

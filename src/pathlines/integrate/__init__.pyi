@@ -9,6 +9,7 @@ from pathlines.integrate import forms as forms
 from pathlines.integrate import gaussian_fate as gaussian_fate
 from pathlines.integrate import geodesic as geodesic
 from pathlines.integrate import head_tree as head_tree
+from pathlines.integrate import influence as influence
 from pathlines.integrate import journey as journey
 from pathlines.integrate import loops as loops
 from pathlines.integrate import methods as methods
@@ -16,10 +17,12 @@ from pathlines.integrate import observe as observe
 from pathlines.integrate import prompts as prompts
 from pathlines.integrate import rosenbrock as rosenbrock
 from pathlines.integrate import run as run
+from pathlines.integrate import sphere_prompts as sphere_prompts
 from pathlines.integrate import staircase as staircase
 from pathlines.integrate import traced as traced
 from pathlines.integrate.advance import Carry as Carry
 from pathlines.integrate.run import Certificate as Certificate
+from pathlines.integrate.influence import CircleInfluence as CircleInfluence
 from pathlines.integrate.coarsen import Coarsening as Coarsening
 from pathlines.integrate.advance import Controls as Controls
 from pathlines.integrate.coupling import Coupling as Coupling
@@ -40,6 +43,7 @@ from pathlines.integrate.geodesic import RKMK4 as RKMK4
 from pathlines.integrate.rosenbrock import Rosenbrock as Rosenbrock
 from pathlines.integrate.run import Run as Run
 from pathlines.integrate.methods import RungeKutta as RungeKutta
+from pathlines.integrate.influence import SphereInfluence as SphereInfluence
 from pathlines.integrate.staircase import Staircase as Staircase
 from pathlines.integrate.traced import TracedRun as TracedRun
 from pathlines.integrate.coupling import WithListeners as WithListeners
@@ -50,6 +54,7 @@ from pathlines.integrate.checkpoint import capture as capture
 from pathlines.integrate.checked import cast as cast
 from pathlines.integrate.certify import certificates as certificates
 from pathlines.integrate.chain import chain as chain
+from pathlines.integrate.sphere_prompts import check_sphere_model as check_sphere_model
 from pathlines.integrate.observe import checked_observables as checked_observables
 from pathlines.integrate.checked import checked_start as checked_start
 from pathlines.integrate.forms import choose_form as choose_form
@@ -60,9 +65,10 @@ from pathlines.integrate.coarsen import coarsen as coarsen
 from pathlines.integrate.advance import constant as constant
 from pathlines.integrate.coupling import coupled_chains as coupled_chains
 from pathlines.integrate.prompts import decoded as decoded
-from pathlines.integrate.retrieval import decoder_kernel as decoder_kernel
+from pathlines.integrate.influence import decoder_kernel as decoder_kernel
 from pathlines.integrate.run import describe as describe
 from pathlines.integrate.cluster_pulls import energy_of as energy_of
+from pathlines.integrate.sphere_prompts import enough_steps as enough_steps
 from pathlines.integrate.ensemble import ensemble as ensemble
 from pathlines.integrate.head_tree import expectation_over_heads as expectation_over_heads
 from pathlines.integrate.forms import fast_sums as fast_sums
@@ -90,9 +96,11 @@ from pathlines.integrate.checkpoint import restore as restore
 from pathlines.integrate.retrieval import retrieval as retrieval
 from pathlines.integrate.batched import shared_settings as shared_settings
 from pathlines.integrate.side_by_side import side_by_side as side_by_side
+from pathlines.integrate.sphere_prompts import sphere_decoded as sphere_decoded
 from pathlines.integrate.advance import step as step
 from pathlines.integrate.coupling import synchronous_coupling as synchronous_coupling
 from pathlines.integrate.checked import time_grid as time_grid
 from pathlines.integrate.traced import traced_flow as traced_flow
 from pathlines.integrate.traced import traced_run as traced_run
 from pathlines.integrate.forms import with_sums as with_sums
+from pathlines.integrate.influence import zonal_polynomial as zonal_polynomial

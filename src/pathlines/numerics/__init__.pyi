@@ -1,10 +1,12 @@
 # Written by docs/stubs.py.
 from pathlines.numerics import draws as draws
 from pathlines.numerics import exponential_integral as exponential_integral
+from pathlines.numerics import few_samples as few_samples
 from pathlines.numerics import jacobi as jacobi
 from pathlines.numerics import quadrature as quadrature
 from pathlines.numerics import runge_kutta as runge_kutta
 from pathlines.numerics import single_factorisations as single_factorisations
+from pathlines.numerics.few_samples import ControlledSums as ControlledSums
 from pathlines.numerics.jacobi import Damping as Damping
 from pathlines.numerics.draws import Draws as Draws
 from pathlines.numerics.quadrature import WeightedNodes as WeightedNodes
@@ -30,6 +32,7 @@ from pathlines.numerics.runge_kutta import rk4_step as rk4_step
 from pathlines.numerics.exponential_integral import scaled_e1 as scaled_e1
 from pathlines.numerics.exponential_integral import scaled_ei as scaled_ei
 from pathlines.numerics.single_factorisations import singular_values as singular_values
+from pathlines.numerics.few_samples import student as student
 from pathlines.numerics.single_factorisations import symmetric_eigenvalues as symmetric_eigenvalues
 from pathlines.numerics.draws import threefry_words as threefry_words
 from pathlines.numerics.quadrature import trapezoid as trapezoid

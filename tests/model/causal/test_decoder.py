@@ -9,8 +9,9 @@ from scipy import special
 from pathlines.attention.masks import AlibiMask, MatrixMask, StridedMask, WindowMask, read_mask
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate import flow, layers
+from pathlines.integrate.influence import decoder_kernel
 from pathlines.integrate.prompts import decoded
-from pathlines.integrate.retrieval import decoder_kernel, retrieval
+from pathlines.integrate.retrieval import retrieval
 from pathlines.limit.causal.paths import path_profile
 from pathlines.limit.causal.profile import retrieval_profile
 from pathlines.model import SelfAttention

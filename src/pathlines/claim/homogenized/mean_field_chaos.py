@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
-from pathlines.claim.estimate import mean_and_error, student
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.slopes import log_slope, several
 from pathlines.claim.tolerance import absolute, at_most, standard_errors
 from pathlines.foundation import vocabulary as of
@@ -21,6 +21,7 @@ from pathlines.limit.homogenized import mean_field as theory
 from pathlines.limit.homogenized.chaos import response
 from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.homogenized.transported_measure import TransportedMeasure, VonMisesTokens, von_mises_nodes
+from pathlines.numerics.few_samples import student
 from pathlines.numerics.quadrature import WeightedNodes
 from pathlines.observable.distances import circle_distance
 
