@@ -33,6 +33,8 @@ _TOP = {
     "integrate.observe": "OBSERVABLES",
     "transport.schedule": "read_schedule",
     "transport.euclid.schedule": "EuclideanSchedule",
+    "transport.euclid.transport1d": "Transport1D",
+    "transport.euclid.triangular": "TriangularFlow",
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
     "sweep.verify": "verify",

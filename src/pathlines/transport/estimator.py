@@ -1,0 +1,160 @@
+"""What all flow estimators share: the conventions of scikit-learn, without needing it.
+
+``fit`` learns a schedule that moves N(0, I) to the law of the data; ``transform`` sends data to the Gaussian (exactly
+invertible), ``inverse_transform`` comes back, ``sample`` draws, ``log_prob`` is the exact log-density, and
+``report_`` says how many pieces there are and how far the result is from its target. Each takes a budget of pieces or
+a target for the error.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from pathlines.foundation.errors import ArgumentError, PathlinesError, finite_number, positive_integer
+from pathlines.transport.euclid.schedule import EuclideanSchedule
+
+NO_ERROR = "Argument `error` needs a known density (`fit_density`); samples take `pieces` or neither."
+
+
+class FlowReport(msgspec.Struct, frozen=True):
+    """What a fitted flow is worth.
+
+    ``kl`` is KL(target‖flow) with its standard error or quadrature error ``kl_error``, where the target's density is
+    known; ``held_out`` the mean log-density of samples that were not fitted. ``round_trip`` is the largest |x -
+    Φ^{-1}Φx| on draws, ``log_lipschitz`` the bound Σ|w||a|t. ``seconds`` is the time of the fit.
+    """
+
+    pieces: int
+    switches: int
+    log_lipschitz: float
+    round_trip: float
+    seconds: float
+    method: str
+    kl: float | None = None
+    kl_error: float | None = None
+    reverse_kl: float | None = None
+    tv: float | None = None
+    held_out: float | None = None
+
+
+def reported(flow: EuclideanSchedule, seconds: float, method: str, **errors: Any) -> FlowReport:
+    """The report of a schedule; the round trip is measured on a thousand draws."""
+    draws = np.random.default_rng(0).standard_normal((1000, flow.d))
+    trip = float(np.abs(flow.backward(flow.forward(draws)[0])[0] - draws).max())
+    return FlowReport(flow.count, flow.switches, flow.log_lipschitz(), trip, seconds, method, **errors)
+
+
+class FlowEstimator:
+    """Base of the estimators; parameters are the arguments of ``__init__``, results end in an underscore."""
+
+    schedule_: EuclideanSchedule
+    report_: FlowReport
+    n_features_in_: int
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        names = [n for n in inspect.signature(type(self)).parameters if n != "self"]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters by name."""
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ArgumentError(f"{type(self).__name__} has no parameter `{name}`; it has: {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{n}={v!r}" for n, v in self.get_params().items())
+        return f"{type(self).__name__}({said})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "schedule_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            no_validation=False,
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Data to the Gaussian."""
+        return self._fitted().backward(self._data(X))[0]
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, then transform the same data."""
+        return self.fit(X).transform(X)  # type: ignore[attr-defined]
+
+    def inverse_transform(self, Z: Any) -> np.ndarray:
+        """The Gaussian to the law of the data."""
+        return self._fitted().forward(self._data(Z))[0]
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """n draws from the fitted law."""
+        return self._fitted().sample(n, seed)
+
+    def log_prob(self, X: Any) -> np.ndarray:
+        """Exact log-density of the fitted law at the rows of X."""
+        return self._fitted().log_prob(self._data(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-density of the rows of X."""
+        return float(np.mean(self.log_prob(X)))
+
+    def _fitted(self) -> EuclideanSchedule:
+        if not hasattr(self, "schedule_"):
+            raise PathlinesError(f"{type(self).__name__} is not fitted yet; call `fit` first.")
+        return self.schedule_
+
+    def _data(self, X: Any) -> np.ndarray:
+        self._fitted()
+        data = checked_samples(X, least=1)
+        if data.shape[1] != self.n_features_in_:
+            raise ArgumentError(
+                f"X has {data.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        return data
+
+
+def checked_samples(X: Any, least: int = 20) -> np.ndarray:
+    """Samples as rows (n, d) of finite numbers; a bad row is named."""
+    try:
+        data = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if data.dtype.kind not in "iufb":
+            data = data.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"Argument `X` must be a table of real numbers, but: {error}.") from None
+    if data.ndim == 1:
+        raise ArgumentError(
+            "Argument `X` must have rows and columns, but has one dimension. Reshape your data: X.reshape(-1, 1)."
+        )
+    if data.ndim != 2 or data.shape[1] == 0:
+        raise ArgumentError(f"Argument `X` must have shape (n, d), but has shape {data.shape}.")
+    bad = ~np.isfinite(data).all(axis=1)
+    if bad.any():
+        raise ArgumentError(
+            f"Argument `X` must be finite, but row {int(bad.argmax())} has NaN or inf ({int(bad.sum())} such rows)."
+        )
+    if len(data) < least:
+        raise ArgumentError(
+            f"Argument `X` must have at least {least} samples, but has {len(data)} (n_samples={len(data)})."
+        )
+    return data.astype(float)
+
+
+def checked_goal(pieces: int | None, error: float | None, least: int) -> tuple[int | None, float | None]:
+    """A budget of pieces or a target for the error, not both."""
+    if pieces is not None and error is not None:
+        raise ArgumentError("Arguments `pieces` and `error` exclude each other: give a budget or a target.")
+    budget = None if pieces is None else positive_integer("pieces", pieces, least)
+    return budget, None if error is None else finite_number("error", error, 0.0, open_low=True)
