@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import ATTENTIONS, Attention, SigmoidAttention, SinkhornAttention, UnnormalisedAttention
+from pathlines.attention import (
+    ATTENTIONS,
+    AlibiMask,
+    Attention,
+    SigmoidAttention,
+    SinkhornAttention,
+    UnnormalisedAttention,
+)
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow
 from pathlines.kernels import attention_weights
@@ -105,17 +112,17 @@ def test_sphere_and_pre_norm(kind):
 def test_causal(name):
     """Later tokens do not matter, the last sees all, the first follows V if normalised; positions may be shared."""
     kind = KINDS[name]
-    model = made(kind, causal=True, prefix="mean")
+    model = made(kind, mask="causal")
     whole = field(model, X)
-    short = field(made(kind, np.ones(5), causal=True, prefix="mean"), X[:5])
+    short = field(made(kind, np.ones(5), mask="causal"), X[:5])
     np.testing.assert_allclose(whole[:5], short, atol=1e-12)
     np.testing.assert_allclose(whole[-1], field(made(kind), X)[-1], atol=1e-12)
     if kind.normalised:
         np.testing.assert_allclose(whole[0], V.sum(axis=0) @ X[0], atol=1e-12)
-    summed = field(made(kind, causal=True), X)
+    summed = field(made(kind, mask="causal:sum"), X)
     share = 1.0 if kind.normalised else np.arange(1, N + 1)[:, None] / N
     np.testing.assert_allclose(summed, share * whole, atol=1e-12)
-    shared = field(made(kind, causal=[0, 0, 1, 1, 1, 2, 3, 3], prefix="mean"), X)
+    shared = field(made(kind, mask=[0, 0, 1, 1, 1, 2, 3, 3]), X)
     np.testing.assert_allclose(shared[[1, 4, 5, 7]], whole[[1, 4, 5, 7]], atol=1e-12)
     np.testing.assert_allclose(shared[2], field(made(kind, np.ones(5)), X[:5])[2], atol=1e-12)
 
@@ -139,8 +146,8 @@ def test_one_class_adds_a_kind(monkeypatch):
     by_name = SelfAttention(0.9, attention="squared-relu", weights=FixedWeights(V, Q, K), space="euclidean")
     np.testing.assert_allclose(field(by_name, X), field(made(SquaredReLU()), X), atol=1e-14)
     build = builder(SquaredReLU)
-    assert {"beta", "causal", "gain"} <= set(inspect.signature(build).parameters)
-    model = build(value=V[0], gain=0.5, causal=True, d=D)
+    assert {"beta", "mask", "gain"} <= set(inspect.signature(build).parameters)
+    model = build(value=V[0], gain=0.5, mask="causal", d=D)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     run = flow(model, unit, times=[0.2], record=("tokens", "mean_overlap"), rtol=1e-6)
     assert run.outcome == "completed"
@@ -161,11 +168,11 @@ def test_bad_input():
         (lambda: SinkhornAttention(iterations=0), "iterations"),
         (lambda: SelfAttention(1.0, attention="sofmax"), "Did you mean `softmax`"),
         (lambda: SelfAttention(1.0, multiplicities=[1.0, -1.0]), "at least 0"),
-        (lambda: SelfAttention(1.0, causal=[1, 0]), "do not decrease"),
-        (lambda: SelfAttention(1.0, causal=True, prefix="all"), "prefix"),
-        (lambda: SelfAttention(1.0, causal=True, multiplicities=[0, 1]).check(np.eye(2)), "leaves row 0 empty"),
-        (lambda: SelfAttention(1.0, causal=[0, 0, 1]).check(np.eye(2)), "one position a token"),
-        (lambda: SelfAttention(1.0, causal=[0, 1, 2]).check(np.eye(5)), r"one position a token \(5\), not 3"),
+        (lambda: SelfAttention(1.0, mask=[1, 0]), "do not decrease"),
+        (lambda: AlibiMask(reduce="all"), "reduce"),
+        (lambda: SelfAttention(1.0, mask="causal", multiplicities=[0, 1]).check(np.eye(2)), "leaves row 1 of 2 empty"),
+        (lambda: SelfAttention(1.0, mask=[0, 0, 1]).check(np.eye(2)), "one position a token"),
+        (lambda: SelfAttention(1.0, mask=[0, 1, 2]).check(np.eye(5)), r"one position a token \(5\), not 3"),
         (lambda: FixedWeights(V[0], Q[0][:2]), "square"),
         (lambda: FixedWeights(V[0], Q[0][:2], K[0]), "shape of `query`"),
     ]
@@ -173,7 +180,7 @@ def test_bad_input():
         with pytest.raises((ArgumentError, LookupError), match=message):
             build()
     with pytest.raises(FormError, match="no masked Sinkhorn"):
-        SelfAttention(1.0, attention="sinkhorn", causal=True)
+        SelfAttention(1.0, attention="sinkhorn", mask="causal")
     with pytest.raises(FormError, match="not a function of the scores"):
         ATTENTIONS["l2"]().normalise(jnp.eye(2), jnp.ones(2) / 2)
 

@@ -34,7 +34,8 @@ def test_own_tokens_heads_mask_and_perceptron_are_those_of_the_library(pathlines
         "sa",
         "--beta",
         "3",
-        "--causal",
+        "--mask",
+        "causal",
         "--activation",
         "tanh",
         "--until",
@@ -49,7 +50,7 @@ def test_own_tokens_heads_mask_and_perceptron_are_those_of_the_library(pathlines
     assert code == 0
     weights = FixedWeights(a["V"], a["Q"], a["K"])
     model = pl.SelfAttention(
-        3.0, weights=weights, perceptron=Perceptron(a["W"], a["B"], activation="tanh"), causal=True
+        3.0, weights=weights, perceptron=Perceptron(a["W"], a["B"], activation="tanh"), mask="causal"
     )
     run = pl.flow(model, a["x"], until=UNTIL, record=RECORD)
     assert json.loads(shown)["final"][RECORD] == pytest.approx(float(run[RECORD][-1]), rel=1e-12)
@@ -70,15 +71,15 @@ def test_help_lists_the_parameters_of_the_model_that_is_named(pathlines, monkeyp
     shown = pathlines("run", "mix-ln", "--help")[1]
     (row,) = (line for line in shown.splitlines() if "--switch" in line)
     assert all(words in row for words in ("NUMBER", "τ: when Mix-LN turns", "depth-time", "≥ 0", "[default: 2.0]"))
-    assert "--causal," not in shown
-    assert "--causal," in pathlines("run", "--form", "gram", "--help")[1]  # gram is a model too, but not here
+    assert "who is heard" not in shown
+    assert "who is heard" in pathlines("run", "--form", "gram", "--help")[1]  # gram is a model too, but not here
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["sa", "--gamma", "1"], "o such option: --gamma"),
-        (["pre-ln", "--causal"], "o such option: --causal"),
+        (["pre-ln", "--mask", "causal"], "o such option: --mask"),
         (["sa", "--beta", "cold"], "must be a number ≥ 0"),
         (["sa", "--space", "torus"], "must be euclidean or sphere, but is 'torus'"),
         (["sa", "--query", "nowhere.npy"], "nowhere.npy cannot be read"),

@@ -32,7 +32,7 @@ def test_sphere_in_the_plane_vs_circle(degree):
     """Causal softmax attention on S¹, self included, is the decoder with a diagonal: prompt by prompt the same."""
     angles = np.random.default_rng(1).uniform(0, 2 * np.pi, (4, 7))
     starts = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    end, jacobian = sphere_decoded(pl.SelfAttention(1.5, causal=True), starts, 0.8, steps=200)
+    end, jacobian = sphere_decoded(pl.SelfAttention(1.5, mask="causal"), starts, 0.8, steps=200)
     mask = pl.attention.AlibiMask(0.0, strict=False)
     ends, gradient = decoded(CausalDecoder(1.5, mask, softmax=True), angles, 0.8, steps=200)
     np.testing.assert_allclose(end, np.stack([np.cos(ends[:, -1]), np.sin(ends[:, -1])], -1), atol=1e-9)
@@ -44,7 +44,7 @@ def test_sphere_in_the_plane_vs_circle(degree):
 @pytest.mark.parametrize(("d", "degree"), [(3, 1), (3, 2), (4, 3)])
 def test_by_parts_vs_plain_average_on_the_sphere(d, degree):
     """Two estimators of one number from the same prompts; the plain one has the noise."""
-    model = pl.SelfAttention(2.0, causal=True)
+    model = pl.SelfAttention(2.0, mask="causal")
     found = [
         pl.retrieval(model, 3, 1.5, key=KEY, prompts=20_000, mode=degree, d=d, estimator=e)
         for e in ("adjoint", "naive")
@@ -55,7 +55,7 @@ def test_by_parts_vs_plain_average_on_the_sphere(d, degree):
 
 
 def test_layers_of_the_sphere_are_the_models_own():
-    model = pl.SelfAttention(1.0, causal=True)
+    model = pl.SelfAttention(1.0, mask="causal")
     tokens = np.asarray(pl.Sphere(3).uniform(KEY, n=5))
     end, jacobian = sphere_decoded(model, tokens[None], 0.9, layers=3)
     run = pl.layers(model, tokens, depth=3, step=0.3, record="tokens")
@@ -66,7 +66,7 @@ def test_layers_of_the_sphere_are_the_models_own():
     np.testing.assert_allclose((other[0] - end[0]) / 1e-6, jacobian[0, :, 2] @ tangent, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", [CausalDecoder(1.0, WindowMask(4)), pl.SelfAttention(1.0, causal=True)])
+@pytest.mark.parametrize("model", [CausalDecoder(1.0, WindowMask(4)), pl.SelfAttention(1.0, mask="causal")])
 def test_small_budgets_split_blocks_and_change_nothing(model):
     one, two = (pl.retrieval(model, 8, 0.4, key=KEY, prompts=70, memory=m) for m in (2e8, 3e4))
     np.testing.assert_allclose(one["profile"], two["profile"], rtol=1e-9)
@@ -117,7 +117,7 @@ def test_heavy_tails_are_said():
     ],
 )
 def test_bad_input_is_one_line(change, words):
-    good = {"model": pl.SelfAttention(1.0, causal=True), "n": 4, "depth": 0.2, "key": KEY, "prompts": 4}
+    good = {"model": pl.SelfAttention(1.0, mask="causal"), "n": 4, "depth": 0.2, "key": KEY, "prompts": 4}
     with pytest.raises(ArgumentError, match=words) as error:
         pl.retrieval(**{**good, **change})
     assert "\n" not in str(error.value)

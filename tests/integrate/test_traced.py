@@ -74,7 +74,7 @@ def test_every_float_of_a_model_and_the_tokens_at_once():
     outer, inner = RNG.standard_normal((3, 4)), RNG.standard_normal((4, 3))
     perceptron = pl.model.parts.Perceptron(outer, inner, activation="tanh")
     model = pl.SelfAttention(
-        1.5, weights=pl.weights.FixedWeights(value, query, key), perceptron=perceptron, causal=True
+        1.5, weights=pl.weights.FixedWeights(value, query, key), perceptron=perceptron, mask="causal"
     )
 
     def overlap(model, x):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention import AlibiMask, HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.kernels import attend
 from pathlines.kernels.native import fused_attend, native_library
 from pathlines.kernels.portable import in_blocks, portable_attend
@@ -25,8 +25,16 @@ SHAPES = [
     (300, 513, 3, 3),
     (513, 513, 2, 2),
 ]
-WAYS = {"native": fused_attend, "portable": portable_attend, "automatic": attend}
+WAYS = {
+    "native": fused_attend,
+    "portable": lambda *a: portable_attend(*a[:5], masked(a[5])),
+    "automatic": lambda *a: attend(*a[:5], masked(a[5])),
+}
 KINDS = {"softmax": SoftmaxAttention(), "unnormalised": UnnormalisedAttention(0.7)}
+
+
+def masked(causal):
+    return AlibiMask(strict=False, reduce="sum") if causal else None
 
 
 def problem(shape, dtype, scale):
@@ -138,7 +146,7 @@ def test_harmonics(width, kind, causal):
     for beta in (0.0, 1.0, 30.0, 1000.0) if width < 4 else (0.0, 1.5):
         attention = SoftmaxAttention() if kind == "softmax" else UnnormalisedAttention(beta)
         tolerance = max(1e-13, 4 * noise_floor(beta, width, "float64"))
-        found, log_scale = spectral_attend(attention, x, x, beta, masses, tolerance, causal)
+        found, log_scale = spectral_attend(attention, x, x, beta, masses, tolerance, masked(causal))
         exact, exact_scale = dense(attention, beta * x, x, x, masses, causal)
         partition = np.exp(exact_scale - beta) if kind == "softmax" else np.ones(150)
         bound = 4 * tolerance / partition
@@ -180,9 +188,9 @@ def unit_rows(n, width):
 def seeing(way, x, masses, scale):
     """Causal softmax of x with itself."""
     if way == "ring":
-        return sharded_attend(SoftmaxAttention(), scale * x, x, x, masses, jax.make_mesh((1,), ("rows",)), True)
+        return sharded_attend(SoftmaxAttention(), scale * x, x, x, masses, jax.make_mesh((1,), ("rows",)), masked(True))
     if way == "harmonics":
-        return spectral_attend(SoftmaxAttention(), x, x, scale, masses, 1e-14, True)
+        return spectral_attend(SoftmaxAttention(), x, x, scale, masses, 1e-14, masked(True))
     if way == "portable harmonics":
         beta = jnp.asarray(scale)
         return portable_attention(SoftmaxAttention(), x, x, masses, beta, degree(scale, x.shape[1], 1e-14), 30, True)

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention import AlibiMask, SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.kernels.spectral import spectral_attend
 from pathlines.model import SelfAttention
@@ -45,7 +45,8 @@ def sphere():
 
 def by_harmonics(x, name, causal=False):
     masses = jnp.full(len(x), 1 / len(x))
-    out, _ = spectral_attend(kind(name), jnp.asarray(x), jnp.asarray(x), BETA, masses, 1e-14, causal)
+    mask = AlibiMask(strict=False, reduce="sum") if causal else None
+    out, _ = spectral_attend(kind(name), jnp.asarray(x), jnp.asarray(x), BETA, masses, 1e-14, mask)
     return np.asarray(Sphere(x.shape[1]).tangent(jnp.asarray(x), out))
 
 

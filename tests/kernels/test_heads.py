@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention import AlibiMask, SoftmaxAttention, UnnormalisedAttention
 from pathlines.kernels import attend_heads
 
 N, HEARD, BETA, SHIFT = 37, 29, 1.7, 0.3
@@ -44,7 +44,7 @@ def test_heads_are_the_sums_written_out(d, heads, query, key, kind):
     """Scores are below 20 and sums have 37 terms: a thousand ε is more than rounding."""
     for causal, heard in ((False, N), (False, HEARD), (True, N)):
         given = problem(d, d, heads, query, key, heard)
-        found = attend_heads(KINDS[kind], *given, causal, beta=BETA)
+        found = attend_heads(KINDS[kind], *given, AlibiMask(strict=False, reduce="sum") if causal else None, beta=BETA)
         for ours, exact in zip(found, written_out(kind, *given, causal), strict=True):
             np.testing.assert_allclose(ours, exact, rtol=0, atol=1000 * np.finfo(float).eps * np.abs(exact).max())
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention import AlibiMask, HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.sharded import sharded_attend, sharded_spectral_attend
 
@@ -27,6 +27,10 @@ CASES = [
 SERIES = [("softmax", 2, 13), ("unnormalised", 2, 13), ("softmax", 3, 8)]
 BETA = 4.0
 EVEN = np.full(37, 1 / 37, np.float32)
+
+
+def masked(causal):
+    return AlibiMask(strict=False, reduce="sum") if causal else None
 
 
 def problem(size, dtype="float64"):
@@ -77,7 +81,7 @@ def gradients_of(causal):
     mesh = jax.make_mesh((4,), ("rows",))
 
     def scalar(q, k, v, masses):
-        return jnp.sum(jnp.sin(sharded_attend(SoftmaxAttention(), q, k, v, masses, mesh, causal)[0]))
+        return jnp.sum(jnp.sin(sharded_attend(SoftmaxAttention(), q, k, v, masses, mesh, masked(causal))[0]))
 
     return jax.grad(scalar, argnums=(0, 1, 2, 3))(q, k, v, without(masses, causal))
 
@@ -93,7 +97,7 @@ def on_four_devices(path):
     meshes = (jax.make_mesh((4,), ("rows",)), jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b")))
     found = {}
     for number, (kind, size, causal) in enumerate(CASES):
-        answer = sharded_attend(KINDS[kind], *map(jnp.asarray, problem(size)), meshes[number % 2], causal)
+        answer = sharded_attend(KINDS[kind], *map(jnp.asarray, problem(size)), meshes[number % 2], masked(causal))
         found[f"{kind}/{size}/{causal}/0"], found[f"{kind}/{size}/{causal}/1"] = answer
     for kind, d, n in SERIES:
         x, masses = map(jnp.asarray, unit_vectors(d, n))
@@ -194,7 +198,7 @@ def test_derivatives_by_central_differences(found, causal):
     [
         ({"attention": HardmaxAttention()}, "Argument `attention` must be softmax or unnormalised"),
         ({"mesh": "four"}, "Argument `mesh` must be a jax.sharding.Mesh"),
-        ({"keys": np.ones((3, 2)), "causal": True}, "Argument `keys` must be as many as the queries"),
+        ({"keys": np.ones((3, 2)), "mask": AlibiMask()}, "Argument `keys` must be as many as the queries"),
     ],
 )
 def test_bad_arguments(change, says):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import eval_gegenbauer, gamma, ive
 
-from pathlines.attention import HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention import AlibiMask, HardmaxAttention, SoftmaxAttention, UnnormalisedAttention
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels import attend
 from pathlines.kernels.native import native_library
@@ -128,7 +128,8 @@ def test_gradients(d, causal):
     arguments = (*(a[:20] for a in problem(d)), jnp.asarray(0.4))
     cut, start = degree(0.5, d, 1e-10), start_of(0.5, d)
     ours = lambda *a: portable_attention(SoftmaxAttention(), *a, cut, start, causal)  # noqa: E731
-    theirs = lambda x, y, masses, beta: attend(SoftmaxAttention(), beta * x, y, y, masses, causal)  # noqa: E731
+    mask = AlibiMask(strict=False) if causal else None
+    theirs = lambda x, y, masses, beta: attend(SoftmaxAttention(), beta * x, y, y, masses, mask)  # noqa: E731
     gradients = jax.jit(lambda *a: [jax.grad(partial(scalar, f), (0, 1, 2, 3))(*a) for f in (ours, theirs)])
     for found, expected in zip(*gradients(*arguments), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -225,7 +226,7 @@ def test_arguments_are_checked():
     for message, bad in {
         "length 2 to 8": lambda: call(jnp.eye(9), jnp.eye(9), 1.0, jnp.ones(9)),
         "rows of length 3": lambda: call(x, y[:, :2], 1.0, masses),
-        "as many targets": lambda: call(x[:5], y, 1.0, masses, causal=True),
+        "as many targets": lambda: call(x[:5], y, 1.0, masses, mask=AlibiMask()),
         "softmax or unnormalised": lambda: spectral_attend(HardmaxAttention(), x, y, 1.0, masses),
         "beta_bound": lambda: jax.jit(lambda b: call(x, y, b, masses))(1.0),
         "`beta`": lambda: call(x, y, -1.0, masses),
@@ -273,8 +274,8 @@ def test_costs_grow_linearly(d):
     assert 9 < large / small < 10.1
 
 
-def test_causal_sums_cost_more():
-    assert spectral_cost(10**5, 10**5, 3, 4.0, 1e-12, "float64", causal=True) > spectral_cost(
+def test_masked_sums_cost_more():
+    assert spectral_cost(10**5, 10**5, 3, 4.0, 1e-12, "float64", masked=True) > spectral_cost(
         10**5, 10**5, 3, 4.0, 1e-12, "float64"
     )
 

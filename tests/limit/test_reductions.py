@@ -113,7 +113,7 @@ def test_mean_field_is_read_off_the_model():
     zonal = pl.mean_field(pl.SelfAttention(4.0), d=5, nodes=40)
     assert (zonal.d, float(zonal.beta)) == (5, 4.0)
     assert pl.mean_field(net()).chain.heads == H
-    for other in (pl.SelfAttention(1.0, causal=True), pl.SelfAttention(1.0, space="euclidean"), 5):
+    for other in (pl.SelfAttention(1.0, mask="causal"), pl.SelfAttention(1.0, space="euclidean"), 5):
         with pytest.raises(PathlinesError, match="needs particles"):
             pl.mean_field(other)
 

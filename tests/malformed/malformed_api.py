@@ -59,7 +59,7 @@ def good_calls():
         "LinearGaussian": {**gaussian, "offset": 0.0},
         "LogisticPair": {"kappa": 2.0, "time_step": 0.01},
         "LowTemperaturePair": {"d": 4, "step": 0.3, "heads": 1, "sigma_v": 1.0},
-        "MaskedLinearGaussian": {**gaussian, "blocks": LINE, "shares": np.ones(3), "prefix": "sum"},
+        "MaskedLinearGaussian": {**gaussian, "blocks": LINE, "shares": np.ones(3), "reduce": "sum"},
         "MixtureHeads": {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1)},
         "NormalisedAttention": {"beta": 1.0, "scheme": "post", "attention": softmax, "weights": plain},
         "Perceptron": {"outer": EYE, "inner": EYE, "bias": np.zeros(2), "activation": "relu"},
@@ -73,7 +73,8 @@ def good_calls():
         "RescaledAttention": {"value": EYE, "query": EYE, "key": EYE, "beta": 1.0},
         "SelfAttention": {
             "beta": 2.0, "attention": softmax, "weights": pl.weights.IdentityWeights(), "perceptron": None,
-            "multiplicities": np.ones(3), "space": "sphere", "summation": "auto",
+            "multiplicities": np.ones(3), "space": "sphere", "summation": "auto", "mask": "causal",
+            "frozen": 1,
         },
         "SigmoidAttention": {"bias": 0.0},
         "SigmoidGaussian": {**gaussian, "bias": 0.0},

@@ -20,14 +20,16 @@ from pathlines.attention.l2 import L2Attention as L2Attention
 from pathlines.attention.lifted import LiftedSoftmax as LiftedSoftmax
 from pathlines.attention.linear import LinearAttention as LinearAttention
 from pathlines.attention.masks import MatrixMask as MatrixMask
+from pathlines.attention.masks import PlacedMask as PlacedMask
 from pathlines.attention.masks import PositionMask as PositionMask
+from pathlines.attention.masks import PrefixMask as PrefixMask
 from pathlines.attention.sigmoid import SigmoidAttention as SigmoidAttention
 from pathlines.attention.sinkhorn import SinkhornAttention as SinkhornAttention
 from pathlines.attention.softmax import SoftmaxAttention as SoftmaxAttention
 from pathlines.attention.masks import StridedMask as StridedMask
 from pathlines.attention.unnormalised import UnnormalisedAttention as UnnormalisedAttention
 from pathlines.attention.masks import WindowMask as WindowMask
-from pathlines.attention.masks import alibi_weights as alibi_weights
+from pathlines.attention.masks import as_mask as as_mask
 from pathlines.attention.sinkhorn import balance as balance
 from pathlines.attention.sinkhorn import beside as beside
 from pathlines.attention.kind import check_parameter as check_parameter

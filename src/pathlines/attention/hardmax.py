@@ -25,7 +25,7 @@ class HardmaxAttention(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE,)
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """``log_scale`` is the row maximum; hard-max has no energy identity that would use it."""
         heard = jnp.where(masses > 0, scores, -jnp.inf)
@@ -33,4 +33,5 @@ class HardmaxAttention(Attention):
         sizes = jnp.where(jnp.isfinite(heard), jnp.abs(heard), 0.0)
         slack = 8 * jnp.finfo(scores.dtype).eps * jnp.max(sizes, axis=-1, keepdims=True)
         raw = jnp.where(heard >= top - slack, masses, 0.0)
-        return raw / jnp.sum(raw, axis=-1, keepdims=True), top[..., 0]
+        total = jnp.sum(raw, axis=-1, keepdims=True)
+        return raw / jnp.where(total > 0, total, 1.0), top[..., 0]

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.attention.masks import PrefixMask
 from pathlines.foundation.errors import finite_number
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import Paper
@@ -40,7 +41,7 @@ class Attention(Module):
     ``fused`` where the native kernel serves, ``caution`` where a start may cost more than one expects.
 
     ``normalised`` kinds have rows that sum to one, over a prefix too; ``conservative`` ones climb the energy E_β when
-    V = Q^T K is symmetric; ``unmaskable`` says why there is no causal form. ``label``, ``formula``, ``sees`` and
+    V = Q^T K is symmetric; ``unmaskable`` says why there is no masked form. ``label``, ``formula``, ``sees`` and
     ``papers`` describe the kind to people.
     """
 
@@ -62,9 +63,11 @@ class Attention(Module):
 
     @abstractmethod
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
-        """Return (a, log_scale), a_ij = m_j exp(s_ij - log_scale_i) for the exponential kinds; s_ij = -∞ is masked.
+        """Return (a, log_scale), a_ij = m_j exp(s_ij - log_scale_i) for the exponential kinds.
+
+        Under a mask masses are those of each row, m_ij, zero where nothing is seen; a row may be all zero, and a = 0.
 
         ``log_scale`` is what the energy identities weigh |dx_i/dt|² with: log of the partition function for softmax,
         a constant for unnormalised attention, zero for kinds that are not exponential.
@@ -111,9 +114,9 @@ class Attention(Module):
         keys: Float[Array, "m p"],
         values: Float[Array, "m d"],
         masses: Float[Array, " m"],
-        causal: bool,
+        mask: PrefixMask | None,
     ) -> Attended | None:
-        """(A, log_scale) without a sum over pairs, for kinds that have one."""
+        """(A, log_scale) without a sum over pairs, for kinds that have one; over q_ij m_j for a mask in order."""
         return None
 
 

@@ -22,7 +22,7 @@ class LiftedSoftmax(Attention):
         return SoftmaxAttention()
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """Scores alone do not decide: queries and keys are lifted first."""
         name = type(self).__name__

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attended, Attention
+from pathlines.attention.masks import PrefixMask
 from pathlines.foundation.papers import UNIFIED, Paper
 
 BLOCK = 64
@@ -30,7 +31,7 @@ class LinearAttention(Attention):
     offset: ClassVar[float] = 0.0
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
         return masses * (self.offset + scores), jnp.zeros(scores.shape[:-1], scores.dtype)
@@ -41,33 +42,45 @@ class LinearAttention(Attention):
         keys: Float[Array, "m p"],
         values: Float[Array, "m d"],
         masses: Float[Array, " m"],
-        causal: bool,
+        mask: PrefixMask | None,
     ) -> Attended | None:
-        """M q_i; causal rows use running sums, O(n(pd + 64(p + d)))."""
+        """M q_i; masked rows use running sums, O(n(pd + 64(p + d)))."""
         weighted = masses[:, None] * values
-        if not causal:
+        if mask is None:
             out = queries @ (keys.T @ weighted) + self.offset * jnp.sum(weighted, axis=0)
         else:
-            out = _prefixes(queries, keys, weighted, self.offset)
+            out = _prefixes(queries, keys, weighted, self.offset, mask)
         return out, jnp.zeros(queries.shape[0], out.dtype)
 
 
 def _prefixes(
-    queries: Float[Array, "n p"], keys: Float[Array, "n p"], weighted: Float[Array, "n d"], offset: float
+    queries: Float[Array, "n p"],
+    keys: Float[Array, "n p"],
+    weighted: Float[Array, "n d"],
+    offset: float,
+    mask: PrefixMask,
 ) -> Float[Array, "n d"]:
-    """Σ_{j≤i} (offset + <q_i, k_j>) m_j v_j: within blocks over pairs, between them through the sums so far."""
+    """Σ_j q_ij (offset + <q_i, k_j>) m_j v_j: within blocks over pairs, between them through the sums so far.
+
+    The sums so far are those that the last token of the block before would see, itself included: q_ij = e^{h_j - h_i}.
+    """
     n = queries.shape[0]
     size = min(n, BLOCK)
-    cut = lambda rows: jnp.pad(rows, ((0, -n % size), (0, 0))).reshape(-1, size, rows.shape[1])  # noqa: E731
-
-    def block(so_far: tuple[Array, Array], here: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array], Array]:
-        q, k, v = here
-        outer, total = so_far
-        out = q @ outer + offset * total + jnp.tril(offset + q @ k.T) @ v
-        return (outer + k.T @ v, total + jnp.sum(v, axis=0)), out
-
+    cut = lambda rows: jnp.pad(rows, ((0, -n % size), (0, 0)), mode="edge").reshape(-1, size, rows.shape[1])  # noqa: E731
     dtype = jnp.result_type(queries, keys, weighted)
+    heights = (jnp.zeros(n) if mask.flat else mask.heights(n)).astype(dtype)[:, None]
+    inside = jnp.tri(size, k=-int(mask.strict), dtype=bool)
+    weight = (lambda gap: jnp.ones((), dtype)) if mask.flat else jnp.exp
+
+    def block(so_far: tuple[Array, Array, Array], here: tuple[Array, ...]) -> tuple[tuple[Array, Array, Array], Array]:
+        q, k, v, h = here
+        outer, total, level = so_far
+        near = jnp.where(inside, weight(jnp.where(inside, h.T - h, 0.0)), 0.0)
+        out = weight(level - h) * (q @ outer + offset * total) + (near * (offset + q @ k.T)) @ v
+        last, held = weight(level - h[-1]), weight(h - h[-1]) * v
+        return (last * outer + k.T @ held, last * total + jnp.sum(held, axis=0), h[-1]), out
+
     p, d = keys.shape[1], weighted.shape[1]
-    start = (jnp.zeros((p, d), dtype), jnp.zeros(d, dtype))
-    _, out = jax.lax.scan(block, start, (cut(queries), cut(keys), cut(weighted)))
+    start = (jnp.zeros((p, d), dtype), jnp.zeros(d, dtype), heights[0])
+    _, out = jax.lax.scan(block, start, (cut(queries), cut(keys), cut(weighted), cut(heights)))
     return out.reshape(-1, d)[:n]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention, check_parameter
@@ -35,9 +35,9 @@ class SigmoidAttention(Attention):
         check_parameter("bias", self.bias)
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
         bias, count = jnp.asarray(self.bias, scores.dtype), masses.shape[-1] if self.summed else 1
-        weights = count * masses * jax.nn.sigmoid(scores + bias - np.log(count))
+        weights = count * masses * jax.nn.sigmoid(scores + bias - math.log(count))
         return weights, jnp.zeros(scores.shape[:-1], scores.dtype)

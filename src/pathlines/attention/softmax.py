@@ -24,7 +24,7 @@ class SoftmaxAttention(Attention):
     papers: ClassVar[tuple[Paper, ...]] = (PERSPECTIVE, UNIFIED)
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """The row maximum is subtracted first, so no score overflows; a token without mass cannot set it.
 

@@ -32,7 +32,7 @@ class UnnormalisedAttention(Attention):
         check_parameter("shift", self.shift)
 
     def normalise(
-        self, scores: Float[Array, "*heads r n"], masses: Float[Array, " n"]
+        self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling. A token without mass adds nothing, even where e^{s_ij - shift} overflows."""
         shift = jnp.asarray(self.shift, scores.dtype)

@@ -109,13 +109,13 @@ def names_on(command: Any, args: list[str], flags: Iterable[str]) -> list[str]:
 
 
 def read(choice: Choice, text: Any) -> Any:
-    """The value of an option: text as it is, else a .npy file, JSON, numbers separated by commas, or inf."""
+    """The value of an option: a .npy file, text as it is, JSON, numbers separated by commas, or inf."""
     from pathlines.foundation.errors import finite_array
 
+    if not choice.flag and text.endswith(".npy"):
+        return read_array(choice.option, Path(text))
     if choice.flag or choice.words:
         return text
-    if text.endswith(".npy"):
-        return read_array(choice.option, Path(text))
     for form in (text, f"[{text}]"):
         with suppress(json.JSONDecodeError):
             found = json.loads(form)
@@ -161,7 +161,7 @@ def as_choice(f: Any, default: Any, prefix: str = "") -> Choice:
     metavar = (
         "FILE.npy|JSON"
         if many
-        else allowed.replace("text", "TEXT").replace(" or ", "|")
+        else allowed.replace("text", "TEXT").replace("[numbers, …]", "FILE.npy").replace(" or ", "|")
         if words
         else allowed.split()[0].upper()
     )

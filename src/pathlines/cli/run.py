@@ -97,7 +97,7 @@ def run(
     show) keeps what it has, says when and why, and exits with 1. `pathlines show FILE.nc` opens a saved run again.
 
     Examples: `pathlines run sa --n 200 --d 3 --beta 9 --until 30 --figure run.pdf`,
-    `pathlines run sa --tokens x.npy --query Q.npy --key K.npy --value V.npy --causal --animate film.gif`,
+    `pathlines run sa --tokens x.npy --query Q.npy --key K.npy --value V.npy --mask causal --animate film.gif`,
     `pathlines run pre-ln --n 32 --d 64 --layers 48 --step 0.1 --record mean_overlap`.
     """
     ready()

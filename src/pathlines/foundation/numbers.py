@@ -61,15 +61,21 @@ def eigenvalue_list(name: str, value: Any) -> np.ndarray:
 
 def checked_mask(mask: Any) -> np.ndarray:
     """A lower triangular matrix whose rows sum to one (the first may be empty); errors name the row."""
-    matrix = finite_array("mask", mask, ("n", "n")).astype(float)
+    try:
+        given = np.asarray(mask)
+    except ValueError:  # rows of different lengths
+        given = np.empty(0, object)
+    require(given.dtype.kind in "iuf", "mask", "be a real numeric array", mask)
+    matrix = finite_array("mask", np.nan_to_num(given), ("n", "n")).astype(float)
     require(len(matrix) >= 2, "mask", "have at least 2 rows", len(matrix))
     for above, what in (
+        (~np.isfinite(given), "finite"),
         (np.triu(matrix, 1), "lower triangular"),
         (np.minimum(matrix, 0), "nonnegative"),
     ):
         if np.any(above):
             i, j = np.argwhere(above)[0]
-            raise ArgumentError(f"Argument `mask` must be {what}, but entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}.")
+            raise ArgumentError(f"Argument `mask` must be {what}, but entry ({i + 1}, {j + 1}) is {given[i, j]:g}.")
     sums = matrix.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > 1e-9)
     wrong = wrong[(wrong > 0) | (sums[wrong] != 0)]

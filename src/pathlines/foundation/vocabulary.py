@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -37,6 +37,10 @@ Starts = Annotated[Count, means("random starts")]
 LogitScale = Annotated[NonNegative, means("standard deviation of a logit", "b")]
 LayerTime = Annotated[Positive, means("time of one layer, η²/H", "v", unit="diffusive time")]
 Tau = Annotated[Positive, means("where the run ends", "τ", unit="diffusive time")]
+Mask = Annotated[
+    str | tuple[Any, ...],
+    means("who is heard: causal, alibi:SLOPE, window:WIDTH, sink:COUNT:WIDTH, strided:STRIDE, or a matrix"),
+]
 Step = Annotated[Positive, means("residual step of a layer", "η")]
 Update = Annotated[str, means("what a layer normalises: ambient (x + ηB) or tangent (x + ηPB)")]
 Activation = Annotated[str, means("activation of the perceptron", "σ")]

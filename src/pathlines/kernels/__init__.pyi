@@ -6,6 +6,7 @@ from pathlines.kernels import gauss_line as gauss_line
 from pathlines.kernels import heads as heads
 from pathlines.kernels import native as native
 from pathlines.kernels import portable as portable
+from pathlines.kernels import prefixes as prefixes
 from pathlines.kernels import sharded as sharded
 from pathlines.kernels import spectral as spectral
 from pathlines.kernels.choice import Choice as Choice
@@ -14,8 +15,11 @@ from pathlines.kernels.choice import Sums as Sums
 from pathlines.kernels.dense import attend as attend
 from pathlines.kernels.heads import attend_heads as attend_heads
 from pathlines.kernels.dense import attention_weights as attention_weights
+from pathlines.kernels.prefixes import averaged as averaged
+from pathlines.kernels.portable import banded as banded
 from pathlines.kernels.causal import causal_potential as causal_potential
-from pathlines.kernels.portable import causal_scores as causal_scores
+from pathlines.kernels.prefixes import centred_heights as centred_heights
+from pathlines.kernels.dense import check_masked as check_masked
 from pathlines.kernels.choice import choose_summation as choose_summation
 from pathlines.kernels.causal import decoder_modes as decoder_modes
 from pathlines.kernels.choice import dense_choice as dense_choice
@@ -24,10 +28,14 @@ from pathlines.kernels.gauss_line import expand_derivative as expand_derivative
 from pathlines.kernels.portable import in_blocks as in_blocks
 from pathlines.kernels.choice import least_partition as least_partition
 from pathlines.kernels.portable import masked_weights as masked_weights
+from pathlines.kernels.prefixes import over_prefixes as over_prefixes
+from pathlines.kernels.choice import own_share as own_share
 from pathlines.kernels.portable import portable_attend as portable_attend
 from pathlines.kernels.causal import positional_norms as positional_norms
+from pathlines.kernels.prefixes import prefix_mask as prefix_mask
 from pathlines.kernels.sharded import sharded_attend as sharded_attend
 from pathlines.kernels.sharded import sharded_spectral_attend as sharded_spectral_attend
+from pathlines.kernels.prefixes import shifted as shifted
 from pathlines.kernels.dense import softmax_sums as softmax_sums
 from pathlines.kernels.choice import spectral_choice as spectral_choice
 from pathlines.kernels.choice import spectral_obstacle as spectral_obstacle

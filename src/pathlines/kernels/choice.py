@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 
+import jax.numpy as jnp
 import msgspec
 import numpy as np
 
 from pathlines.attention import Attention, SoftmaxAttention
+from pathlines.attention.masks import PositionMask, PrefixMask
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.native import native_serves
+from pathlines.kernels.portable import banded
+from pathlines.kernels.prefixes import prefix_mask
 from pathlines.kernels.spectral import admissible, coefficients, degree, noise_floor
 from pathlines.kernels.spectral.cost import spectral_cost
 from pathlines.kernels.spectral.portable import BASES
@@ -25,6 +29,9 @@ PORTABLE = 4.0
 
 ISOLATED = 1e-6
 """The relative error of a token without neighbours above which harmonics are refused, whatever is asked for."""
+
+STEEP = {"float32": 100.0, "float64": 1000.0}
+"""Logarithm of the largest ratio of two positional weights, which prefix sums of harmonics hold as they are."""
 
 CALL = 4e3
 """Nanoseconds of a call."""
@@ -49,7 +56,8 @@ class Sums(msgspec.Struct, frozen=True):
     ``unit`` says that scores are β<x_i, y_j> between unit vectors (Q^T K a multiple of an orthogonal matrix), as
     harmonics need; ``relative`` is the relative error that the caller can bear in A_i (a token without neighbours may
     lose up to ``ISOLATED`` to rounding, and the reason then says how much). ``partition`` is a lower bound of
-    Z_i = Σ_j m_j e^{β(<x_i,y_j>-1)}, by which softmax divides; without it ``least_partition`` of a token that has 1/n.
+    Z_i = Σ_j m_j e^{β(<x_i,y_j>-1)}, by which softmax divides (over the mass that a masked row sees); without it
+    ``least_partition`` of equal tokens.
     """
 
     attention: Attention
@@ -58,7 +66,7 @@ class Sums(msgspec.Struct, frozen=True):
     beta: float
     dtype: str = "float64"
     unit: bool = True
-    causal: bool = False
+    mask: PositionMask | None = None
     heads: int = 1
     relative: float = 1e-9
     partition: float | None = None
@@ -68,16 +76,26 @@ class Sums(msgspec.Struct, frozen=True):
         """The smallest number that errors of the kernel may be divided by: one for fixed shifts."""
         if not isinstance(self.attention, SoftmaxAttention):
             return 1.0
-        return least_partition(1 / self.n, self.beta, self.causal) if self.partition is None else self.partition
+        if self.partition is not None:
+            return self.partition
+        return least_partition(own_share(np.ones(self.n), self.mask), self.beta)
 
 
-def least_partition(own: float, beta: float, causal: bool = False, alignment: float = 1.0) -> float:
+def own_share(masses: np.ndarray, mask: PositionMask | None = None) -> float:
+    """The smallest share that a token with mass has of the mass it sees; 0 where a masked one may not hear itself."""
+    if mask is None:
+        return float(masses[masses > 0].min() / masses.sum())
+    if mask.strict or not isinstance(mask, PrefixMask) or not masses.all():
+        return 0.0
+    return float((masses / np.asarray(mask.mass(jnp.asarray(masses)))).min())
+
+
+def least_partition(own: float, beta: float, alignment: float = 1.0) -> float:
     """m e^{-β(1-λ)} + (1 - m) e^{-2β} ≤ Z for a token of mass m: what it gets from itself, and from the others.
 
-    It finds itself at the score βλ or higher, and nobody below -β. A causal row may see nobody else.
+    It finds itself at the score βλ or higher, and nobody below -β.
     """
-    others = 0.0 if causal else (1 - own) * np.exp(-2 * beta)
-    return float(own * np.exp(-beta * (1 - alignment)) + others)
+    return float(own * np.exp(-beta * (1 - alignment)) + (1 - own) * np.exp(-2 * beta))
 
 
 def choose_summation(sums: Sums, method: str = "auto") -> Choice:
@@ -107,14 +125,17 @@ def dense_choice(sums: Sums) -> Choice:
     """The fused kernel where it exists, row blocks of plain JAX elsewhere."""
     exponential, short, long = PAIR[sums.dtype]
     component = short if sums.d <= 8 else long
-    half = 0.5 if sums.causal else 1.0
-    fused = sums.attention.fused is not None and native_serves(sums.dtype)
+    mask, prefix = sums.mask, prefix_mask(sums.mask, sums.n)
+    fused = sums.attention.fused is not None and native_serves(sums.dtype) and (mask is None or prefix is not None)
+    half = 0.5 if fused and prefix is not None else 1.0
     pair = (exponential + 2 * sums.d * component) * (1.0 if fused else PORTABLE)
-    work = half * sums.heads * float(sums.n) ** 2 * pair
-    cost = CALL + _on_all_cores(work)
-    size = f"n = {sums.n}, d = {sums.d}"
+    pairs = float(sums.n) * (banded(mask, sums.n) if mask is not None and sums.attention.fused is not None else sums.n)
+    cost = CALL + _on_all_cores(half * sums.heads * pairs * pair)
+    size = f"n = {sums.n}, d = {sums.d}" + ("" if mask is None else f", {type(mask).__name__}")
     if fused:
         return Choice("fused", f"{size}: every pair, in the compiled kernel", cost)
+    if pairs < float(sums.n) ** 2:
+        return Choice("portable", f"{size}: the {pairs / sums.n:.0f} keys about a token, in blocks of rows", cost)
     return Choice("portable", f"{size}: every pair, in blocks of rows", cost)
 
 
@@ -122,6 +143,8 @@ def spectral_obstacle(sums: Sums) -> str | None:
     """Why harmonics cannot serve, or nothing."""
     if sums.attention.fused is None:
         return f"{type(sums.attention).__name__} is not a sum of exponentials"
+    if sums.mask is not None and (obstacle := _mask_obstacle(sums.mask, sums)) is not None:
+        return obstacle
     if not sums.unit or sums.heads != 1:
         return "scores are not a multiple of inner products of unit vectors"
     if not 2 <= sums.d <= max(BASES):
@@ -135,6 +158,15 @@ def spectral_obstacle(sums: Sums) -> str | None:
         return f"rounding could cost isolated tokens a relative {lost:.1g}"
     if not admissible(sums.beta, sums.d, _tolerance(sums), sums.dtype):
         return f"β = {sums.beta:g} needs degrees that overflow {sums.dtype}"
+    return None
+
+
+def _mask_obstacle(mask: PositionMask, sums: Sums) -> str | None:
+    prefix = prefix_mask(mask, sums.n)
+    if prefix is None:
+        return f"{type(mask).__name__} is no mask of prefixes in order"
+    if not prefix.flat and np.ptp(np.asarray(prefix.heights(sums.n))) > STEEP[sums.dtype]:
+        return f"positional weights leave the range of {sums.dtype}"
     return None
 
 
@@ -156,8 +188,10 @@ def spectral_choice(sums: Sums) -> Choice:
     tolerance = _tolerance(sums)
     cut = degree(sums.beta, sums.d, tolerance)
     many = coefficients(sums.d, cut)
-    cost = spectral_cost(sums.n, sums.n, sums.d, sums.beta, tolerance, sums.dtype, sums.causal)
-    reason = f"n = {sums.n}: {many} harmonics instead of n pairs per token, kernel to {tolerance:.1g}"
+    masked = sums.mask is not None
+    cost = spectral_cost(sums.n, sums.n, sums.d, sums.beta, tolerance, sums.dtype, masked)
+    how = f", {type(sums.mask).__name__}: prefix sums of {many}" if masked else f": {many}"
+    reason = f"n = {sums.n}{how} harmonics instead of n pairs per token, kernel to {tolerance:.1g}"
     if (lost := error_of_isolated(sums)) > sums.relative:
         reason += f" (isolated tokens to {lost:.1g})"
     return Choice("spectral", reason, cost + CALL, tolerance)

@@ -9,26 +9,36 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from pathlines.attention import Attention
+from pathlines.attention.masks import PositionMask
 
 BLOCK_WEIGHTS = 1 << 18
 """Weights of one row block: a megabyte or two, what a core's second cache holds."""
 
+NARROWEST = 64
+"""Rows of a block of a window."""
+
 Rows = Callable[[Float[Array, "r p"], Int[Array, " r"]], tuple[Float[Array, "r d"], Float[Array, " r"]]]
 
 
-def causal_scores(scores: Float[Array, "r m"], rows: Int[Array, " r"]) -> Float[Array, "r m"]:
-    """Scores of row i with those of the keys j > i at minus infinity."""
-    return jnp.where(jnp.arange(scores.shape[1]) <= rows[:, None], scores, -jnp.inf)
-
-
 def masked_weights(
-    attention: Attention, scores: Float[Array, "r m"], masses: Float[Array, " m"], last: Int[Array, " r"] | None
+    attention: Attention,
+    scores: Float[Array, "r m"],
+    masses: Float[Array, " m"],
+    mask: PositionMask | None,
+    rows: Int[Array, " r"],
+    columns: Int[Array, " m"],
+    n: int | None = None,
 ) -> tuple[Float[Array, "r m"], Float[Array, " r"]]:
-    """``attention.normalise`` over the keys up to ``last`` of each row (all of them without it), zero beyond."""
-    if last is None:
+    """``attention.normalise`` with the masses q_ij m_j of those rows and columns (of n; all of them without it)."""
+    if mask is None:
         return attention.normalise(scores, masses)
-    weights, log_scale = attention.normalise(causal_scores(scores, last), masses)
-    return jnp.where(jnp.arange(scores.shape[1]) <= last[:, None], weights, 0.0), log_scale
+    seen = mask.seen(rows, columns, scores.shape[1] if n is None else n).astype(scores.dtype)
+    heard = seen * masses
+    weights, log_scale = attention.normalise(jnp.where(seen > 0, scores, 0.0), heard)
+    if mask.reduce == "mean" and not attention.normalised:
+        total = jnp.sum(heard, axis=1, keepdims=True)
+        weights = weights / jnp.where(total > 0, total, 1.0)
+    return weights, log_scale
 
 
 def portable_attend(
@@ -37,21 +47,51 @@ def portable_attend(
     keys: Float[Array, "m p"],
     values: Float[Array, "m d"],
     masses: Float[Array, " m"],
-    causal: bool = False,
-    last: Int[Array, " n"] | None = None,
+    mask: PositionMask | None = None,
 ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """(A, log_scale) of any attention kind: A_i = Σ_j a_ij v_j, a = ``attention.normalise`` of <q_i, k_j>.
 
-    ``causal`` rows see the keys j ≤ i, or j ≤ ``last``_i. O(nm(p+d)) time. Memory O(nm) for n·m ≤ 2¹⁸ and O(2¹⁸)
-    beyond, in derivatives too: blocks are computed again.
+    O(nm(p+d)) time. Memory O(nm) for n·m ≤ 2¹⁸ and O(2¹⁸) beyond, in derivatives too: blocks are computed again.
+    Exponential kinds with a window of w tokens and s sinks take O(n(2w + s)(p+d)) time where that is less.
     """
+    m = keys.shape[0]
+    everyone = jnp.arange(m)
+    if mask is not None and attention.fused is not None and banded(mask, m) < m:
+        return _band(attention, queries, keys, values, masses, mask)
 
     def rows(block: Float[Array, "r p"], numbers: Int[Array, " r"]) -> tuple[Float[Array, "r d"], Float[Array, " r"]]:
-        seen = last[numbers] if last is not None else numbers if causal else None
-        weights, log_scale = masked_weights(attention, block @ keys.T, masses, seen)
+        weights, log_scale = masked_weights(attention, block @ keys.T, masses, mask, numbers, everyone)
         return weights @ values, log_scale
 
-    return in_blocks(rows, queries, max(1, BLOCK_WEIGHTS // keys.shape[0]))
+    return in_blocks(rows, queries, max(1, BLOCK_WEIGHTS // m))
+
+
+def banded(mask: PositionMask, m: int) -> int:
+    """Keys that a row of a window looks at: the sinks, its block of rows and the window before it; else all m."""
+    if mask.band is None:
+        return m
+    sinks, width = mask.band
+    looked = sinks + width + max(width, NARROWEST)
+    return looked if looked <= m // 2 else m
+
+
+def _band(
+    attention: Attention, queries: Array, keys: Array, values: Array, masses: Array, mask: PositionMask
+) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+    """Blocks of rows that look at the sinks and at the keys that end with their own."""
+    sinks, width = mask.band  # type: ignore[misc]
+    m, size = keys.shape[0], max(width, NARROWEST)
+    reach = width + size
+
+    def rows(block: Float[Array, "r p"], numbers: Int[Array, " r"]) -> tuple[Float[Array, "r d"], Float[Array, " r"]]:
+        start = jnp.clip(numbers[-1] + 1 - reach, 0, m - reach)
+        columns = jnp.concatenate([jnp.arange(sinks), start + jnp.arange(reach)])
+        once = (jnp.arange(sinks + reach) >= sinks) | (columns < start)
+        heard = jnp.where(once, masses[columns], 0.0)
+        weights, log_scale = masked_weights(attention, block @ keys[columns].T, heard, mask, numbers, columns, m)
+        return weights @ values[columns], log_scale
+
+    return in_blocks(rows, queries, size)
 
 
 def in_blocks(rows: Rows, queries: Float[Array, "n p"], size: int) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:

@@ -12,9 +12,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention, UnnormalisedAttention
+from pathlines.attention.masks import AlibiMask, PositionMask
 from pathlines.attention.sinkhorn import beside
 from pathlines.foundation.errors import finite_number, require
 from pathlines.kernels.dense import attend
+from pathlines.kernels.prefixes import averaged, over_prefixes, prefix_mask
 from pathlines.kernels.spectral.attend import averages, start_of
 from pathlines.kernels.spectral.bessel import degree, require_admissible, spectrum
 from pathlines.kernels.spectral.portable import BASES, source_moments, target_values
@@ -29,22 +31,33 @@ def sharded_attend(
     values: Float[Array, "m d"],
     masses: Float[Array, " m"],
     mesh: Mesh,
-    causal: bool = False,
+    mask: PositionMask | None = None,
 ) -> Attended:
     """``attend`` with the rows shared among the D devices of ``mesh``, for kinds with a ``fused`` form.
 
     A ring: each device keeps n/D queries, and blocks of m/D keys, values and masses go round; a row joins the answers
     (A_b, c_b) of the blocks b as A = Σ_b e^{c_b - c} A_b, c = ln Σ_b e^{c_b} (softmax), or A = Σ_b A_b (unnormalised).
     O(nm(p+d)/D) time and O((n+m)(p+d)/D) memory per device; m(p+d) numbers pass each link. Rows are padded to a
-    multiple of D, keys with zero masses. A causal ring skips the blocks after its rows, so its last device does
-    the most.
+    multiple of D, keys with zero masses. A ``mask`` must be in order (causal, ALiBi); its ring skips the blocks after
+    its rows, so its last device does the most.
     """
-    _check(attention, queries, keys, mesh, causal)
+    _check(attention, mesh)
+    prefix = prefix_mask(mask, queries.shape[0])
+    named, sizes = type(mask).__name__, (queries.shape[0], keys.shape[0])
+    require(mask is None or sizes[0] == sizes[1], "keys", "be as many as the queries under a mask", sizes)
+    require((mask is None) == (prefix is None), "mask", "be in order (causal, ALiBi) to go round a ring", named)
     mesh = Mesh(mesh.devices, mesh.axis_names)  # a mesh with explicit axis types would not let us slice
     attention = jax.tree.map(jnp.asarray, attention)
-    block = tuple(_placed(a, mesh) for a in (keys, values, masses))
-    out, log_scale = _ring(attention, _placed(queries, mesh), block, mesh, causal)
-    return out[: queries.shape[0]], log_scale[: queries.shape[0]]
+
+    def ring(queries: Array, *block: Array) -> Attended:
+        placed = tuple(_placed(a, mesh) for a in block)
+        out, log_scale = _ring(attention, _placed(queries, mesh), placed, mesh, prefix is not None)
+        return out[: queries.shape[0]], log_scale[: queries.shape[0]]
+
+    if prefix is None:
+        return ring(queries, keys, values, masses)
+    found = over_prefixes(prefix, attention, queries, keys, values, masses, ring)
+    return averaged(prefix, attention, found, masses)
 
 
 def sharded_spectral_attend(
@@ -61,7 +74,7 @@ def sharded_spectral_attend(
     Moments of the sources add up: each device sums its own, one all-reduce of C numbers joins them, and each evaluates
     the series at its own targets. O((n + m)C/D) time, O((n + m)/D) memory per device; nothing else is exchanged.
     """
-    _check(attention, targets, sources, mesh, causal=False)
+    _check(attention, mesh)
     d = targets.shape[-1]
     require(
         d in BASES, "targets", f"be rows of length 2 to {max(BASES)} (in more dimensions harmonics are too many)", d
@@ -113,12 +126,10 @@ def _by_rows(mesh: Mesh) -> PartitionSpec:
     return PartitionSpec(mesh.axis_names)
 
 
-def _check(attention: Attention, queries: Array, keys: Array, mesh: Mesh, causal: bool) -> None:
+def _check(attention: Attention, mesh: Mesh) -> None:
     require(isinstance(mesh, Mesh), "mesh", "be a jax.sharding.Mesh", mesh)
     name = type(attention).__name__
     require(attention.fused is not None, "attention", "be softmax or unnormalised to be joined over devices", name)
-    sizes = (queries.shape[0], keys.shape[0])
-    require(not causal or sizes[0] == sizes[1], "keys", "be as many as the queries in causal attention", sizes)
 
 
 @eqx.filter_jit
@@ -198,12 +209,12 @@ def _attend_block(
     keys, values, masses = block
     nothing = _nothing(attention, queries, values)
 
-    def whole(mask: bool) -> Attended:
+    def whole(mask: PositionMask | None = None) -> Attended:
         return attend(attention, queries, keys, values, masses, mask)
 
     if not causal:
-        return whole(False)
-    return jax.lax.switch(side, (lambda: whole(False), lambda: whole(True), lambda: nothing))
+        return whole()
+    return jax.lax.switch(side, (whole, lambda: whole(AlibiMask(strict=False, reduce="sum")), lambda: nothing))
 
 
 def _join_softmax(a: Attended, b: Attended) -> Attended:

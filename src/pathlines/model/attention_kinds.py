@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pathlines.attention import ATTENTIONS, Attention, SoftmaxAttention, UnnormalisedAttention
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import MEAN_FIELD_DYNAMICS, PERSPECTIVE
 from pathlines.model.base import MODELS, Description
@@ -23,8 +24,8 @@ COMMON = {
     "key": None,
     "d": 3,
     "space": "sphere",
-    "causal": False,
-    "prefix": "sum",
+    "mask": None,
+    "frozen": 0,
     "multiplicities": None,
     "outer": None,
     "inner": None,
@@ -51,12 +52,16 @@ def builder(kind: type[Attention], beta: float = 1.0) -> Callable[..., SelfAtten
             perceptron=_perceptron(given),
             multiplicities=given["multiplicities"],
             space=given["space"],
-            causal=given["causal"],
-            prefix=given["prefix"],
+            mask=given["mask"],
+            frozen=given["frozen"],
         )
 
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    common = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
+    said = {"mask": of.Mask}
+    common = [
+        inspect.Parameter(name, keyword, default=value, annotation=said.get(name, inspect.Parameter.empty))
+        for name, value in defaults.items()
+    ]
     own = [option.replace(kind=keyword) for option in options.values()]
     build.__signature__ = inspect.Signature([*common, *own])  # type: ignore[attr-defined]
     return build

@@ -47,4 +47,5 @@ def _is_plain(model: SelfAttention) -> bool:
     known = exactly(model.attention, SoftmaxAttention) or exactly(model.attention, UnnormalisedAttention)
     if not known or varies(model) or not exactly(model.weights, IdentityWeights):
         return False
-    return float(model.weights.value) == 1 and model.perceptron is None and model.on_sphere and not model.mask.causal
+    alone = model.perceptron is None and model.mask is None and not model.frozen
+    return float(model.weights.value) == 1 and alone and model.on_sphere

@@ -13,22 +13,23 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import ATTENTIONS, Attention, SoftmaxAttention, UnnormalisedAttention
+from pathlines.attention.masks import PositionMask, as_mask
 from pathlines.domain import Domain, Euclidean, Sphere
-from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, of_kind, require
+from pathlines.foundation.errors import ArgumentError, FormError, PathlinesWarning, of_kind, positive_integer, require
 from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.foundation.schedule import at_time, number_or_schedule, unknown, varies
 from pathlines.foundation.traceable import is_traced
 from pathlines.kernels import attend, attend_heads, attention_weights
-from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition
+from pathlines.kernels.choice import SUMMATIONS, Choice, Sums, choose_summation, least_partition, own_share
+from pathlines.kernels.dense import check_masked
 from pathlines.model.base import MANY_TOKENS, Model, checked_multiplicities
 from pathlines.model.capability import HandsOver, HasAttention, HasDomain, HasEnergy, HasFastSums, HasLayers, Pauses
 from pathlines.model.clustering.gram import GramAttention
 from pathlines.model.parts.energy import over_value, pair_energy
-from pathlines.model.parts.mask import Mask
 from pathlines.model.parts.offer import Offer, OffersForms, Wanted
 from pathlines.model.parts.perceptron import Perceptron
-from pathlines.model.parts.summation import SpectralSum, lightest, reduction_of
+from pathlines.model.parts.summation import SpectralSum, reduction_of
 from pathlines.model.parts.value_symmetry import energy_identity, symmetric_value
 from pathlines.weights import IdentityWeights, Weights
 
@@ -60,8 +61,10 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         space: "sphere", or "euclidean" without the projection P.
         summation: "auto", "dense" or "spectral"; every run records the choice. A drift called by itself sums directly
             unless "spectral" is asked for.
-        causal: True lets token i see j ≤ i, positions s those with s_j ≤ s_i (``Mask``); by default all are seen.
-        prefix: of causal kinds that do not normalise, "sum" (over n) or "mean" (over the tokens seen).
+        mask: who hears whom, and how strongly by position (``attention.masks``): "causal" (j ≤ i), "alibi:2",
+            "window:64", …, a mask such as ``AlibiMask(2.0)``, one position a token (equal ones see each other) or a
+            matrix. In words and positions a token hears itself; by default everyone hears everyone.
+        frozen: how many tokens, the first, are heard and do not move; by default none.
 
     You will see tokens gather: for Q = K = V = I every generic start ends in one point, after plateaus with several
     clusters that last longer the larger β is. V = -I spreads them. Antipodal pairs are stationary for every β, so
@@ -84,7 +87,8 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
     symmetric_value: bool = eqx.field(static=True)
     summation: str = eqx.field(static=True)
     fast: SpectralSum | None
-    mask: Mask
+    mask: PositionMask | None
+    frozen: int = eqx.field(static=True)
     heard: int | None = eqx.field(static=True)
 
     def __init__(
@@ -97,15 +101,16 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         multiplicities: Any = None,
         space: str = "sphere",
         summation: str = "auto",
-        causal: Any = False,
-        prefix: str = "sum",
+        mask: Any = None,
+        frozen: int = 0,
     ) -> None:
         self.beta = number_or_schedule("beta", beta, low=0.0)
         require(space in ("sphere", "euclidean"), "space", "be 'sphere' or 'euclidean'", space)
         kind = SoftmaxAttention() if attention is None else attention
         self.attention = ATTENTIONS[kind]() if isinstance(kind, str) else kind
         of_kind("attention", self.attention, Attention, "a kind of attention or its name")
-        self.mask = Mask(self.attention, causal, prefix)
+        self.mask, self.frozen = as_mask(mask), positive_integer("frozen", frozen, 0)
+        check_masked(self.attention, self.mask)
         if self._overflows():
             raise ArgumentError(
                 f"Argument `beta` must be at most 700 for the kernel e^(β<x,y>), but is {beta:g}; use the scaled "
@@ -114,7 +119,7 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         self.weights = IdentityWeights() if weights is None else of_kind("weights", weights, Weights, "Weights")
         self.perceptron = None if perceptron is None else of_kind("perceptron", perceptron, Perceptron, "a Perceptron")
         self.multiplicities = checked_multiplicities(multiplicities)
-        whole = multiplicities is None or self.mask.causal or is_traced(multiplicities)
+        whole = multiplicities is None or self.mask is not None or is_traced(multiplicities)
         self.heard = None if whole else int(np.flatnonzero(multiplicities)[-1]) + 1
         self.space = space
         self.energy_kind, top = _energy_identity(self)
@@ -175,7 +180,9 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
             raise ArgumentError(
                 f"Argument `multiplicities` must have one entry per token ({n}), not {self.multiplicities.shape}."
             )
-        self.mask.check(n, self.multiplicities)
+        if self.mask is not None:
+            self.mask.check(n, self.multiplicities)
+        require(self.frozen <= n, "frozen", f"be at most the number of tokens, {n}", self.frozen)
         if len(shape) != 2 or unknown((self, tokens)):
             return
         if text := self.attention.caution(lambda: self.scaled_pairs(np.asarray(tokens))):
@@ -221,16 +228,15 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         heads = self.weights.at(t)
         fast = self._harmonics(x)
         if fast is not None:
-            out, log_scale = fast.attend(self.attention, x, self.beta, masses)
+            out, log_scale = fast.attend(self.attention, x, self.beta, masses, self.mask)
             out = self.weights.value_sign * out
         elif heads is None:
             out, log_scale = self._summed(x, masses)
             out = self.weights.value_sign * out
         else:
-            heard, mask = masses[: self.heard], self.mask
             matrices = (heads.query, heads.key, heads.value)
-            outs, scales = attend_heads(self.attention, matrices, x, heard, mask.causal, beta=self.beta, last=mask.last)
-            out, log_scale = jnp.sum(mask.scaled(self.attention, outs, heard), axis=0), scales[0]
+            outs, scales = attend_heads(self.attention, matrices, x, masses[: self.heard], self.mask, beta=self.beta)
+            out, log_scale = jnp.sum(outs, axis=0), scales[0]
         if self.perceptron is not None:
             out = out + self.perceptron(x)
         return out, log_scale
@@ -251,9 +257,8 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
 
     def _summed(self, x: Float[Array, "n d"], masses: Float[Array, " n"]) -> tuple[Array, Array]:
         """Attention with Q = K = V = I."""
-        heard, masses, mask = x[: self.heard], masses[: self.heard], self.mask
-        out, log_scale = attend(self.attention, x, heard, heard, masses, mask.causal, beta=self.beta, last=mask.last)
-        return mask.scaled(self.attention, out, masses), log_scale
+        heard = x[: self.heard]
+        return attend(self.attention, x, heard, heard, masses[: self.heard], self.mask, beta=self.beta)
 
     def with_fast_sums(self, n: int, d: int, dtype: Any, relative: float) -> tuple[Self, Choice | None]:
         """With the cheapest sums whose relative error is below ``relative``; directly, where β is not one number."""
@@ -262,16 +267,17 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
                 self.summation != "spectral", "summation", "be 'dense' for β that is traced or a function", "spectral"
             )
             return self, None
-        core, causal = self.attention.core, self.mask.causal
-        plain = self.space == "sphere" and core is self.attention and not causal
+        core = self.attention.core
+        plain = self.space == "sphere" and core is self.attention
         reduction = reduction_of(self.weights) if plain else None
         beta = float(self.beta) * (1.0 if reduction is None else reduction.scale)
         heads = self.weights.at(START)
         count = 1 if heads is None else heads.value.shape[0]
         aligned = 1.0 if reduction is None else reduction.alignment
-        least = least_partition(lightest(n, self.multiplicities), beta, causal, aligned)
+        masses = np.ones(n) if self.multiplicities is None else np.asarray(self.multiplicities)
+        least = least_partition(own_share(masses, self.mask), beta, aligned)
         unit = reduction is not None
-        sums = Sums(core, n, d, beta, jnp.dtype(dtype).name, unit, causal, count, relative, least)
+        sums = Sums(core, n, d, beta, jnp.dtype(dtype).name, unit, self.mask, count, relative, least)
         choice = choose_summation(sums, self.summation)
         if choice.method != "spectral":
             return self, choice
@@ -281,19 +287,21 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
 
     def drift(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n d"]:
         """P_{x_i} A_i."""
-        return self.domain(state.shape[-1]).tangent(state, self.attend(state, t)[0])
+        return self._unfrozen(self.domain(state.shape[-1]).tangent(state, self.attend(state, t)[0]))
+
+    def _unfrozen(self, move: Float[Array, "n d"]) -> Float[Array, "n d"]:
+        """With the first tokens at rest."""
+        return move if self.frozen == 0 else move.at[: self.frozen].set(0.0)
 
     def layer(self, state: Float[Array, "n d"], t: Array, step: Array) -> Float[Array, "n d"]:
         """x_i ← N(x_i + η A_i): one Post-LN layer (no N in R^d)."""
-        return self.retract(state + step * self.attend(state, t)[0])
+        return self.retract(state + step * self._unfrozen(self.attend(state, t)[0]))
 
     def attention_matrix(self, state: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """a_ij of the first head."""
         self = at_time(self, t)
-        masses, mask = self.normalised_masses(*_like(state)), self.mask
-        return attention_weights(
-            self.attention, *self.paired(state, t), masses, mask.causal, beta=self.beta, last=mask.last
-        )
+        masses = self.normalised_masses(*_like(state))
+        return attention_weights(self.attention, *self.paired(state, t), masses, self.mask, beta=self.beta)
 
     def paired(self, x: Float[Array, "n d"], t: Array) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
         """(Q x, K x) of the first head."""
@@ -322,7 +330,7 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
 
     def _energy_by_sums(self, x: Float[Array, "n d"], t: Array, masses: Float[Array, " n"]) -> Float[Array, ""]:
         """F = (Σ_i m_i Z_i e^{-β} - 1)/(2β) without the n × n pairs; near collapse its digits are absolute."""
-        if self.mask.causal:  # the energy is that of all pairs
+        if self.mask is not None:  # the energy is that of all pairs
             log_partition = attend(SoftmaxAttention(), *self.paired(x, t), x, masses, beta=self.beta)[1]
         else:
             log_partition = eqx.tree_at(lambda m: m.attention, self, SoftmaxAttention()).attend(x, t)[1]
@@ -389,8 +397,10 @@ def _energy_identity(model: SelfAttention) -> tuple[str, float]:
     if not model.attention.conservative:
         name = model.attention.label or type(model.attention).__name__
         return f"{name.lower()} is not a gradient of E_β", 1.0
-    if model.mask.causal:
+    if model.mask is not None:
         return "masked attention is not a gradient of E_β", 1.0
+    if model.frozen:
+        return "frozen tokens do not climb E_β", 1.0
     if model.space != "sphere":
         return "no energy in R^d", 1.0
     if varies(model.beta):

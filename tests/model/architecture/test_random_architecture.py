@@ -35,7 +35,7 @@ def test_architecture_vs_encoder(placement):
     """The same normals in the same order: RMS norms and an erf perceptron are the encoder of the layer map."""
     n, d, heads, width = 5, 8, 2, 6
     encoder = RandomEncoder(
-        d, heads, placement=placement, residual=0.7, causal=True, width=width, sigma_q=0.9, sigma_v=0.3, sigma_2=0.2,
+        d, heads, placement=placement, residual=0.7, mask="causal", width=width, sigma_q=0.9, sigma_v=0.3, sigma_2=0.2,
         perceptron_residual=1.3,
     )  # fmt: skip
     sizes = Deviations(embedding=1.0, query=0.9, key=d**-0.5, value=0.3, output=d**-0.5, mlp_in=d**-0.5, mlp_out=0.2)

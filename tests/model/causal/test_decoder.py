@@ -226,7 +226,7 @@ def test_a_diagonal_only_dilutes():
     )
     softmax = CausalDecoder(1.0, AlibiMask(0.0, strict=False), softmax=True).drift(angles, 0.0)
     tokens = np.stack([np.cos(START), np.sin(START)], 1)
-    attention = SelfAttention(1.0, causal=True).drift(jnp.asarray(tokens), jnp.zeros(()))
+    attention = SelfAttention(1.0, mask="causal").drift(jnp.asarray(tokens), jnp.zeros(()))
     np.testing.assert_allclose(
         np.sum(np.asarray(attention) * np.stack([-tokens[:, 1], tokens[:, 0]], 1), axis=1), softmax, atol=1e-14
     )

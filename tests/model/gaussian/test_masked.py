@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathlines.attention import LinearAttention
+from pathlines.attention import LinearAttention, PlacedMask
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.integrate import flow, layers
 from pathlines.limit.gaussian.masked import masked_linear_moments
@@ -32,11 +32,11 @@ def moments_of(x):
 def test_closure_vs_tokens_vs_scipy(prefix, heads):
     """Nine tokens at three positions, no Gaussian law in sight: all moments of all blocks."""
     values, scores = np.stack([V, W])[:heads], np.stack([A, B])[:heads]
-    model = MaskedLinearGaussian(values, scores, blocks=PLACE, prefix=prefix)
+    model = MaskedLinearGaussian(values, scores, blocks=PLACE, reduce=prefix)
     run = flow(model, TOKENS, record=LOOK, **ALIKE)
     weights = FixedWeights(values, scores)
     tokens = SelfAttention(
-        1.0, attention=LinearAttention(), weights=weights, space="euclidean", causal=PLACE.astype(float), prefix=prefix
+        1.0, attention=LinearAttention(), weights=weights, space="euclidean", mask=PlacedMask(PLACE, reduce=prefix)
     )
     seen = moments_of(flow(tokens, TOKENS, record="tokens", **ALIKE)["tokens"].values[-1])
     start = moments_of(TOKENS)
@@ -70,7 +70,11 @@ def test_later_blocks_change_nothing_and_shares_count():
 def test_layers_are_those_of_tokens():
     closed = layers(MaskedLinearGaussian(V, A, blocks=PLACE), TOKENS, step=0.1, depth=5, record="covariance")
     tokens = SelfAttention(
-        1.0, attention=LinearAttention(), weights=FixedWeights(V, A), space="euclidean", causal=PLACE.astype(float)
+        1.0,
+        attention=LinearAttention(),
+        weights=FixedWeights(V, A),
+        space="euclidean",
+        mask=PlacedMask(PLACE, reduce="sum"),
     )
     rows = layers(tokens, TOKENS, step=0.1, depth=5, record="covariance")
     np.testing.assert_allclose(closed["covariance"].values, rows["covariance"].values, atol=1e-13)
@@ -87,7 +91,7 @@ def test_registered_and_refusals():
         MaskedLinearGaussian(V, A, blocks=PLACE[::-1])
     with pytest.raises(ArgumentError, match="`shares`"):
         MaskedLinearGaussian(V, A, shares=[1, 0])
-    with pytest.raises(ArgumentError, match="`prefix`"):
-        MaskedLinearGaussian(V, A, prefix="all")
+    with pytest.raises(ArgumentError, match="`reduce`"):
+        MaskedLinearGaussian(V, A, reduce="all")
     with pytest.raises(FormError, match="blocks"):
         flow(LinearGaussian(V, A), TOKENS, until=0.5, record="block_means")

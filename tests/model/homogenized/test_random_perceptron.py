@@ -118,7 +118,7 @@ def test_encoder_follows_the_layer_map():
 def test_encoder_layer_by_hand():
     """One causal pre-norm layer with a perceptron, in NumPy from the same normals."""
     n, d, heads, width = 3, 4, 2, 5
-    model = RandomEncoder(d, heads, placement="pre", residual=0.7, causal=True, width=width, sigma_q=0.9, sigma_v=0.3)
+    model = RandomEncoder(d, heads, placement="pre", residual=0.7, mask="causal", width=width, sigma_q=0.9, sigma_v=0.3)
     h = np.random.default_rng(0).normal(size=(n, d))
 
     @jax.jit

@@ -44,7 +44,7 @@ def simulate_one_cluster(s: OneCluster) -> Evidence:
     one, two, three = jax.random.split(jax.random.key(s.seed), 3)
     query, key = (jax.random.normal(k, (s.d, s.d)) / np.sqrt(s.d) for k in (two, three))
     tokens = Sphere(s.d).uniform(one, n=s.n)
-    model = SelfAttention(s.beta, weights=FixedWeights(np.eye(s.d), query, key), causal=True)
+    model = SelfAttention(s.beta, weights=FixedWeights(np.eye(s.d), query, key), mask="causal")
     times = np.linspace(0, s.window[1], 41)
     x = flow(model, tokens, times=times, record="tokens", rtol=1e-11, atol=1e-16)["tokens"].values
     apart = np.linalg.norm(x - x[0, 0], axis=-1)
@@ -104,7 +104,7 @@ def simulate_two_points(s: TwoPoints) -> Evidence:
     """The smallest |<x_k, e_1>| at the end, and the rarer of its two signs."""
     d = len(s.eigenvalues)
     tokens = Sphere(d).uniform(jax.random.key(s.seed), n=s.n)
-    model = SelfAttention(s.beta, weights=FixedWeights(np.diag(s.eigenvalues)), causal=True)
+    model = SelfAttention(s.beta, weights=FixedWeights(np.diag(s.eigenvalues)), mask="causal")
     end = flow(model, tokens, times=[0.0, s.until / 2, s.until], record="tokens", rtol=1e-9)["tokens"].values
     aligned, before = end[-1, :, 0], end[1, :, 0]
     smallest = np.abs(aligned).min()
@@ -267,7 +267,7 @@ class Staying(Setting):
 def simulate_staying(s: Staying) -> Evidence:
     """Largest displacement of a strong centre up to its time, over εcβ^{-1/2}."""
     worst, moved = 0.0, 0.0
-    model = SelfAttention(s.beta, causal=True)
+    model = SelfAttention(s.beta, mask="causal")
     times = np.linspace(0, s.until, 25)
     for k in range(s.draws):
         tokens = np.asarray(Sphere(2).uniform(jax.random.key(s.seed + k), n=s.n))
@@ -323,7 +323,7 @@ class Coverage(Setting):
 
 def simulate_coverage(s: Coverage) -> Evidence:
     """Share of tokens within β^{-1/2} of a centre, followed where it goes: ordinary and strong."""
-    model, radius = SelfAttention(s.beta, causal=True), s.beta**-0.5
+    model, radius = SelfAttention(s.beta, mask="causal"), s.beta**-0.5
     shares = []
     for k in range(s.draws):
         tokens = np.asarray(Sphere(2).uniform(jax.random.key(s.seed + 100 * k), n=s.n))

@@ -62,7 +62,7 @@ def simulate_positions(s: Masked) -> Evidence:
     normals = np.random.default_rng(s.seed).standard_normal((s.runs, s.n, len(cov)))
     law = gauss_hermite(np.zeros(len(cov)), cov, s.nodes, 1e-12)
     starts = normals @ R.root_of(cov)
-    pair = synchronous_coupling(build(causal=True), build, law, starts, times=[s.until], method="rk4", step=s.step)
+    pair = synchronous_coupling(build(mask="causal"), build, law, starts, times=[s.until], method="rk4", step=s.step)
     squares = np.sum((pair.tokens - pair.copies)[:, -1] ** 2, axis=-1)
     first = np.abs(pair.tokens[:, -1, 0] - starts[:, 0] @ expm(s.until * np.asarray(s.V)).T).max()
     found = modes(normals, 2)
@@ -152,7 +152,7 @@ def simulate_mixture(s: Blocks) -> Evidence:
     masses = np.concatenate([m * b.masses for (m, _, _), b in zip(s.blocks, blocks, strict=True)])
     place = np.repeat(np.arange(len(blocks)), [len(b.masses) for b in blocks])
     weights = FixedWeights([[s.v]], [[s.a]])
-    model = SelfAttention(1.0, weights=weights, space="euclidean", multiplicities=masses, causal=place)
+    model = SelfAttention(1.0, weights=weights, space="euclidean", multiplicities=masses, mask=place)
     run = flow(model, tokens, times=np.linspace(0, s.until, 7)[1:], record="tokens", method="dop853", rtol=1e-10)
     rows = [_row(x[:, 0], masses, place, len(blocks)) for x in run["tokens"].values]
     labels = ("mean", "variance", "skewness")

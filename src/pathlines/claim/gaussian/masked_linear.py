@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from pathlines.attention import LinearAttention
+from pathlines.attention import LinearAttention, PlacedMask
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.tolerance import absolute, of_largest
@@ -39,7 +39,7 @@ class BlocksOfTokens(Setting):
         (20, (-0.5, 0.4), ((0.4, -0.1), (-0.1, 0.9))),
         (30, (0.1, 0.6), ((0.6, 0.2), (0.2, 0.3))),
     )
-    prefix: Annotated[str, means("whether prefixes are summed (sum) or averaged (mean)")] = "mean"
+    reduce: Annotated[str, means("whether prefixes are summed (sum) or averaged (mean)")] = "mean"
     until: of.Until = 1.0
     rtol: of.Rtol = 1e-10
     seed: of.Seed = 0
@@ -69,9 +69,13 @@ def simulate(s: BlocksOfTokens) -> Evidence:
     place, marks = (np.repeat(np.arange(len(b)), [len(p) for p in b]).astype(float) for b in (parts, points))
     weights = FixedWeights(np.asarray(s.V), np.asarray(s.A))
     tokens = SelfAttention(
-        1.0, attention=LinearAttention(), weights=weights, space="euclidean", causal=place, prefix=s.prefix
+        1.0,
+        attention=LinearAttention(),
+        weights=weights,
+        space="euclidean",
+        mask=PlacedMask(place, reduce=s.reduce),
     )
-    closed = MaskedLinearGaussian(s.V, s.A, blocks=marks, shares=[n for n, _, _ in s.blocks], prefix=s.prefix)
+    closed = MaskedLinearGaussian(s.V, s.A, blocks=marks, shares=[n for n, _, _ in s.blocks], reduce=s.reduce)
     alike: Any = {"times": np.linspace(0, s.until, 7)[1:], "method": "dop853", "rtol": s.rtol, "atol": 1e-2 * s.rtol}
     run = flow(tokens, np.concatenate(parts), record="tokens", **alike)
     theory = flow(closed, np.concatenate(points), record=("block_means", "block_covariances"), **alike)
@@ -98,7 +102,7 @@ def predict(s: BlocksOfTokens) -> Evidence:
     laws = np.stack([np.concatenate([mean, np.ravel(cov)]) for _, mean, cov in s.blocks])
     ways = [
         masked_linear_moments(
-            [head(s.V, s.A)], counts / counts.sum(), start[:, :d], start[:, d:].reshape(-1, d, d), times, s.prefix
+            [head(s.V, s.A)], counts / counts.sum(), start[:, :d], start[:, d:].reshape(-1, d, d), times, s.reduce
         )
         for start in (drawn, laws)
     ]
@@ -122,7 +126,7 @@ claim(
     models=("linear", "masked-gaussian-linear"),
     quick=BlocksOfTokens(),
     full=BlocksOfTokens(
-        prefix="sum",
+        reduce="sum",
         blocks=(
             (400, R.MEAN, R.COVARIANCE),
             (200, (-0.5, 0.4), ((0.4, -0.1), (-0.1, 0.9))),

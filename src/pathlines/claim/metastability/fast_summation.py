@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array
 from scipy import special
 
+from pathlines.attention import AlibiMask, PositionMask
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import absolute, at_most
@@ -51,19 +52,19 @@ def _tokens(s: CausalSums | HarmonicSums, d: int) -> Array:
     return Sphere(d).uniform(jax.random.key(s.seed), s.n)
 
 
-def _fast(x: Array, beta: float, name: str, tolerance: float, causal: bool = False) -> np.ndarray:
+def _fast(x: Array, beta: float, name: str, tolerance: float, mask: PositionMask | None = None) -> np.ndarray:
     """P_{x_i} A_i by harmonics, masses 1/n."""
     masses = jnp.full(x.shape[0], 1 / x.shape[0])
     kind = attention_model(name, beta).attention
-    summed = partial(spectral_attend, beta=beta, tolerance=tolerance, causal=causal)
+    summed = partial(spectral_attend, beta=beta, tolerance=tolerance, mask=mask)
     out, _ = jax.jit(lambda x: summed(kind, x, x, masses=masses))(x)
     return np.asarray(Sphere(x.shape[1]).tangent(x, out))
 
 
-def _direct(x: np.ndarray, beta: float, causal: bool = False) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _direct(x: np.ndarray, beta: float, masked: bool = False) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """(drifts by kind, Z_i = n^{-1} Σ_j e^{β(<x_i,x_j>-1)}), pair by pair in NumPy."""
     w = np.exp(-beta / 2 * np.maximum(0, 2 - 2 * x @ x.T))
-    w = np.tril(w) if causal else w
+    w = np.tril(w) if masked else w
     z, sums = w.mean(axis=1), w @ x / len(x)
     force = sums - np.sum(sums * x, axis=1, keepdims=True) * x
     return {"usa": force, "sa": force / z[:, None]}, z
@@ -182,7 +183,7 @@ claim(
 def simulate_causal(s: CausalSums) -> Evidence:
     """Causal SA drifts by harmonics."""
     x = _tokens(s, 2)
-    found = [_fast(x, beta, "sa", s.tolerance, causal=True) for beta in s.betas]
+    found = [_fast(x, beta, "sa", s.tolerance, AlibiMask(strict=False)) for beta in s.betas]
     curves = tuple(_speeds(f"harmonics, β = {b:g}", v) for b, v in zip(s.betas, found, strict=True))
     return Evidence({"drift": np.concatenate(found).ravel()}, curves=curves)
 
@@ -190,7 +191,7 @@ def simulate_causal(s: CausalSums) -> Evidence:
 def predict_causal(s: CausalSums) -> Evidence:
     """Pairs j ≤ i in NumPy."""
     x = np.asarray(_tokens(s, 2))
-    found = [_direct(x, beta, causal=True)[0]["sa"] for beta in s.betas]
+    found = [_direct(x, beta, masked=True)[0]["sa"] for beta in s.betas]
     curves = tuple(_speeds(f"pairs, β = {b:g}", v) for b, v in zip(s.betas, found, strict=True))
     return Evidence({"drift": np.concatenate(found).ravel()}, curves=curves, source="direct sum over pairs")
 

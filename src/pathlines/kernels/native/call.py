@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, DTypeLike, Float
 
 from pathlines.attention import Attention
+from pathlines.attention.masks import AlibiMask
 from pathlines.kernels.native.build import native_library
 from pathlines.kernels.portable import portable_attend
 
@@ -40,7 +41,7 @@ def fused_attend(
 
 @fused_attend.defjvp
 def _derivative(causal: bool, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    _, change = jax.jvp(partial(portable_attend, causal=causal), primals, tangents)
+    _, change = jax.jvp(partial(portable_attend, mask=_mask(causal)), primals, tangents)
     return fused_attend(*primals, causal), change
 
 
@@ -68,10 +69,14 @@ def fused_heads(
 def _derivative_of_heads(causal: bool, primals: Any, tangents: Any) -> tuple[Any, Any]:
     def portable(attention: Attention, matrices: Matrices, x: Array, y: Array, masses: Array) -> Any:
         query, key, value = (r if m is None else r @ m.T for m, r in zip(matrices, (x, y, y), strict=True))
-        return portable_attend(attention, query, key, value, masses, causal)
+        return portable_attend(attention, query, key, value, masses, _mask(causal))
 
     _, change = jax.jvp(portable, primals, tangents)
     return fused_heads(*primals, causal), change
+
+
+def _mask(causal: bool) -> AlibiMask | None:
+    return AlibiMask(strict=False, reduce="sum") if causal else None
 
 
 def _called(

@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
+from pathlines.attention.masks import PositionMask, PrefixMask
 from pathlines.foundation.errors import ArgumentError, finite_number, require
 from pathlines.kernels.native import native_serves
+from pathlines.kernels.prefixes import averaged, centred_heights, prefix_mask, shifted
 from pathlines.kernels.spectral.bessel import NORMALISED, degree, require_admissible
 from pathlines.kernels.spectral.portable import BASES, portable_sums
 
@@ -27,12 +29,12 @@ def spectral_attend(
     beta: Any,
     masses: Float[Array, " m"],
     tolerance: float = 1e-12,
-    causal: bool = False,
+    mask: PositionMask | None = None,
     beta_bound: float | None = None,
 ) -> Sums:
     """A_i = Σ_j a_ij y_j and ``log_scale``, a_ij = m_j e^{β<x_i,y_j> - c_i}, for unit rows x_i, y_j of length 2 to 8.
 
-    c_i = ln Σ_j m_j e^{β<x_i,y_j>} (softmax) or the shift (unnormalised); ``causal`` rows see the sources j ≤ i.
+    c_i = ln Σ_j m_j e^{β<x_i,y_j>} (softmax) or the shift (unnormalised). A ``mask`` must be in order (causal, ALiBi).
     General weights reduce to it when Q^T K = c R with R orthogonal: β = c, y_j = R x_j, and Σ_j a_ij V x_j = V R^T A_i.
 
     ``tolerance`` bounds the error of the kernel e^{β(<x,y>-1)}, so that of e^{-β} Σ_j m_j e^{β<x,y>} y_j with Σ m = 1.
@@ -45,8 +47,10 @@ def spectral_attend(
         d in BASES, "targets", f"be rows of length 2 to {max(BASES)} (in more dimensions harmonics are too many)", d
     )
     require(sources.shape[-1] == d, "sources", f"be rows of length {d}, as the targets are", sources.shape[-1])
-    paired = targets.shape[0] == sources.shape[0]
-    require(paired or not causal, "causal", "be False unless there are as many targets as sources", causal)
+    n, prefix = targets.shape[0], prefix_mask(mask, targets.shape[0])
+    paired, named = n == sources.shape[0], type(mask).__name__
+    require(paired or mask is None, "mask", "be None unless there are as many targets as sources", named)
+    require((mask is None) == (prefix is None), "mask", "be in order (causal, ALiBi) to be summed by harmonics", named)
     require(attention.fused is not None, "attention", "be softmax or unnormalised", type(attention).__name__)
     dtype = jnp.result_type(targets, sources)
     bound = _concrete(beta) if beta_bound is None else finite_number("beta_bound", beta_bound, low=0.0)
@@ -57,7 +61,31 @@ def spectral_attend(
     temperature = jnp.where((temperature >= 0) & (temperature <= bound), temperature, jnp.nan)
     x, y, m = (jnp.asarray(a, dtype) for a in (targets, sources, masses))
     cut, start = degree(bound, d, tolerance), start_of(bound, d)
-    return sums_by_harmonics(attention, x, y, m, temperature, cut, start, causal)
+    if prefix is None:
+        return sums_by_harmonics(attention, x, y, m, temperature, cut, start)
+    return _over_prefixes(attention, prefix, x, y, m, temperature, cut, start)
+
+
+def _over_prefixes(
+    attention: Attention,
+    mask: PrefixMask,
+    targets: Array,
+    sources: Array,
+    masses: Array,
+    beta: Array,
+    degree: int,
+    start: int,
+) -> Sums:
+    """q_ij m_j = e^{-h_i} (e^{h_j} m_j): causal sums with other masses, each as large as what it is divided by."""
+    heights = centred_heights(mask, targets.shape[0], targets.dtype)
+    tilted = masses if heights is None else masses * jnp.exp(heights)
+    causal = lambda x, y, m: sums_by_harmonics(attention, x, y, m, beta, degree, start, True)  # noqa: E731
+    out, log_scale = shifted(mask.strict, attention, causal, targets, sources, tilted)
+    if heights is not None:
+        softmax = attention.fused[0]  # type: ignore[index]
+        out = out if softmax else out * jnp.exp(-heights)[:, None]
+        log_scale = log_scale - heights if softmax else log_scale
+    return averaged(mask, attention, (out, log_scale), masses)
 
 
 def start_of(beta: float, d: int) -> int:

@@ -20,7 +20,7 @@ EVALUATED = {
 TURNED = {2: 50.0, 3: 15.0}
 """Nanoseconds for each coefficient to turn moments into the series of U and A."""
 BLOCK = {2: 64, 3: 128}
-"""Rows of a causal block: the series change once for each, and a row sums as many pairs directly."""
+"""Rows of a masked block: the series change once for each, and a row sums as many pairs directly."""
 PAIR = {"float32": 0.15, "float64": 0.35}
 """Nanoseconds of one core for such a pair."""
 CALL = 2e3
@@ -33,9 +33,9 @@ ALONE = 3e4
 
 
 def spectral_cost(
-    n: int, m: int, d: int, beta: float, tolerance: float, dtype: DTypeLike = "float64", causal: bool = False
+    n: int, m: int, d: int, beta: float, tolerance: float, dtype: DTypeLike = "float64", masked: bool = False
 ) -> float:
-    """Predicted nanoseconds of ``spectral_attend`` with n targets and m sources.
+    """Predicted nanoseconds of ``spectral_attend`` with n targets and m sources, by prefix sums if ``masked``.
 
     Linear in n and m and in the ``coefficients`` of the series; the constants were measured on two cores with AVX2.
     """
@@ -44,7 +44,7 @@ def spectral_cost(
         return MATRICES * count * (n + m) * (2 if kind == "float64" else 1)
     source, target = (base + each * count for base, each in (GATHERED[d][kind], EVALUATED[d][kind]))
     work = m * source + n * target
-    if causal:
+    if masked:
         work += m * source + n * (BLOCK[d] * PAIR[kind] + TURNED[d] * count / BLOCK[d])
     work *= 1.0 if native_serves(dtype) else PORTABLE[d]
     return CALL + TURNED[d] * count + (work if work < ALONE else work / (os.cpu_count() or 1))

@@ -28,18 +28,18 @@ def masked_linear_moments(
     means: Any,
     covariances: Any,
     times: Any,
-    prefix: str = "sum",
+    reduce: str = "sum",
     rtol: float = 1e-12,
 ) -> Moments:
     """(times, blocks, d) means and (times, blocks, d, d) covariances at increasing ``times``; ``shares`` are θ_s.
 
-    ``prefix`` "mean" divides M_{≤s} by θ_1 + … + θ_s.
+    ``reduce`` "mean" divides M_{≤s} by θ_1 + … + θ_s.
     """
     alpha = finite_array("means", means, ("blocks", "d")).astype(float)
     b, d = alpha.shape
     sigma = finite_array("covariances", covariances, (b, d, d)).astype(float)
     theta = finite_array("shares", shares, (b,)).astype(float)
-    seen = np.cumsum(theta) if one_of("prefix", prefix, ("sum", "mean")) == "mean" else np.ones(b)
+    seen = np.cumsum(theta) if one_of("reduce", reduce, ("sum", "mean")) == "mean" else np.ones(b)
     grid = np.atleast_1d(finite_array("times", times)).astype(float)
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from pathlines.architecture.record import MASKS
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer, require
+from pathlines.foundation.numbers import one_of
 from pathlines.foundation.papers import HOMOGENIZED, Paper
 from pathlines.model.architecture.residual_stream import (
     Hidden,
@@ -54,7 +56,7 @@ class RandomEncoder(ResidualStream, HasRandomLayers):
     width: int = eqx.field(static=True)
     activation: str = eqx.field(static=True)
     placement: str = eqx.field(static=True)
-    causal: bool = eqx.field(static=True)
+    mask: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class RandomEncoder(ResidualStream, HasRandomLayers):
         sigma_o: float | None = None,
         logit: float | None = None,
         embedding: float = 1.0,
-        causal: bool = False,
+        mask: str = "full",
         width: int = 0,
         activation: str = "erf",
         sigma_1: float | None = None,
@@ -82,7 +84,7 @@ class RandomEncoder(ResidualStream, HasRandomLayers):
         if activation not in ACTIVATIONS:
             raise UnknownNameError(f"There is no activation `{activation}`; there are {', '.join(ACTIVATIONS)}.")
         self.width = positive_integer("width", width, least=0)
-        self.activation, self.placement, self.causal = activation, placement, bool(causal)
+        self.activation, self.placement, self.mask = activation, placement, one_of("mask", mask, MASKS)
         usual = self.d**-0.5
         given = {"sigma_q": sigma_q, "sigma_k": sigma_k, "sigma_v": sigma_v, "sigma_o": sigma_o}
         self.deviations = jnp.asarray([_positive(name, value, usual) for name, value in given.items()])
@@ -147,7 +149,7 @@ class RandomEncoder(ResidualStream, HasRandomLayers):
         sizes = self.deviations
         query, key, value = (size * (x @ draws.normal(d, d)).reshape(n, self.heads, d_head) for size in sizes[:3])
         logits = self.logit * jnp.einsum("ihp,khp->hik", query, key)
-        weights = attention_weights(logits, causal_mask(n) if self.causal else None)
+        weights = attention_weights(logits, causal_mask(n) if self.mask == "causal" else None)
         heads = jnp.einsum("hik,khp->ihp", weights, value)
         return heads.reshape(n, d) @ (sizes[3] * draws.normal(d, d))
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 
-from pathlines.attention.masks import AlibiMask, PositionMask, read_mask
+from pathlines.attention.masks import AlibiMask, PositionMask, as_mask
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import finite_number, of_kind
@@ -106,13 +106,12 @@ class CausalDecoder(HasLayers):
 def named_decoder(
     beta: Annotated[of.Positive, means("inverse temperature", "β")] = 1.0,
     slope: Annotated[float, means("ALiBi slope, in units of 1/N", "λ")] = 2.0,
-    mask: Annotated[
-        str, means("who is heard: causal, window:WIDTH, sink:COUNT:WIDTH, strided:STRIDE or FILE.npy")
-    ] = "causal",
+    mask: of.Mask = "causal",
     softmax: Annotated[bool, means("softmax attention instead of the unnormalised kernel")] = False,
 ) -> CausalDecoder:
     """The decoder with its mask in words."""
-    return CausalDecoder(beta, read_mask(mask, slope=slope), softmax=softmax)
+    given = as_mask(mask, slope=slope, strict=True)
+    return CausalDecoder(beta, slope if given is None else given, softmax=softmax)
 
 
 MODELS.register(

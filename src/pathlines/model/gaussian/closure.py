@@ -245,7 +245,8 @@ def gaussian_closure(
 
 def _of_model(model: SelfAttention) -> GaussianClosure:
     """The closure with the kind, the weights and β of a model of tokens."""
-    euclidean = not model.on_sphere and model.perceptron is None and not model.mask.causal and not varies(model)
+    alone = model.perceptron is None and model.mask is None and not model.frozen
+    euclidean = not model.on_sphere and alone and not varies(model)
     require(euclidean, "model", 'have space="euclidean", no perceptron and no mask to have a closure', model.space)
     attention, beta = model.attention, float(model.beta)
     weights = of_kind("model", model.weights, FixedWeights, "a model with FixedWeights, which say the dimension")

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from pathlines.attention.masks import REDUCTIONS
 from pathlines.domain import Euclidean
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.module import Module
@@ -18,7 +19,6 @@ from pathlines.foundation.papers import UNIFIED, Paper
 from pathlines.model.base import MODELS, Description, Model
 from pathlines.model.capability import HasLayers
 from pathlines.model.gaussian.closure import matrices, stacked_heads
-from pathlines.model.parts.mask import PREFIXES
 from pathlines.numerics.jacobi import orthogonal_rows
 
 
@@ -35,8 +35,8 @@ class MaskedLinearGaussian(HasLayers):
     A Unified Perspective on the Dynamics of Deep Transformers, arXiv:2501.18322; How Smooth Is Attention?,
     arXiv:2312.14820 (measures on positions × tokens); closure derived. A token hears its own block s and those before,
     by linear attention: its velocity is linear, so every conditional law stays Gaussian if it was, and mean and
-    covariance are exact for any law and any number of tokens. (Softmax loses this after the first block.) ``prefix``
-    "mean" divides M_{≤s} by the mass θ_1 + … + θ_s of what is seen, "sum" does not, as in ``Mask``.
+    covariance are exact for any law and any number of tokens. (Softmax loses this after the first block.) ``reduce``
+    "mean" divides M_{≤s} by the mass θ_1 + … + θ_s of what is seen, "sum" does not, as masks do.
 
     ``blocks`` is how many equal pieces the tokens of a start are cut into, or one position a token (equal ones share a
     block, and must not decrease); ``shares`` are the masses θ_s, by default the tokens' own. You will see the first
@@ -53,7 +53,7 @@ class MaskedLinearGaussian(HasLayers):
     key: Float[Array, "h p d"]
     shares: Float[Array, " b"]
     sizes: tuple[int, ...] | None = eqx.field(static=True)
-    prefix: str = eqx.field(static=True)
+    reduce: str = eqx.field(static=True)
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class MaskedLinearGaussian(HasLayers):
         scale: float = 1.0,
         blocks: Any = 2,
         shares: Any = None,
-        prefix: str = "sum",
+        reduce: str = "sum",
     ) -> None:
         self.value, self.query, self.key = stacked_heads(value, query, key, scale)
         given = not np.isscalar(blocks)
@@ -71,7 +71,7 @@ class MaskedLinearGaussian(HasLayers):
         require(bool(np.all(np.diff(places) >= 0)), "blocks", "hold positions that do not decrease", places)
         sizes = np.unique(places, return_counts=True)[1]
         self.sizes = tuple(map(int, sizes)) if given else None
-        self.prefix = one_of("prefix", prefix, PREFIXES)
+        self.reduce = one_of("reduce", reduce, REDUCTIONS)
         masses = sizes if shares is None else finite_array("shares", shares, (len(sizes),))
         require(bool(np.all(masses > 0)), "shares", "be positive", masses)
         self.shares = jnp.asarray(masses / np.sum(masses))
@@ -116,7 +116,7 @@ class MaskedLinearGaussian(HasLayers):
         """B_s of every block on its mean and factor."""
         second = state.factors @ jnp.swapaxes(state.factors, 1, 2) + state.means[:, :, None] * state.means[:, None]
         seen = jnp.cumsum(self.shares[:, None, None] * second, axis=0)
-        if self.prefix == "mean":
+        if self.reduce == "mean":
             seen = seen / jnp.cumsum(self.shares)[:, None, None]
         score = jnp.swapaxes(self.key, 1, 2) @ self.query
         push = jnp.einsum("hij,bjk,hkl->bil", self.value, seen, score)
@@ -146,9 +146,9 @@ def _masked_linear(
     scale: float = 1.0,
     blocks: Any = 2,
     shares: Any = None,
-    prefix: str = "sum",
+    reduce: str = "sum",
 ) -> Model:
-    return MaskedLinearGaussian(*matrices(value, query, key, d), scale, blocks, shares, prefix)
+    return MaskedLinearGaussian(*matrices(value, query, key, d), scale, blocks, shares, reduce)
 
 
 MODELS.register(

@@ -1,13 +1,11 @@
 # Written by docs/stubs.py.
 from pathlines.model.parts import energy as energy
-from pathlines.model.parts import mask as mask
 from pathlines.model.parts import offer as offer
 from pathlines.model.parts import perceptron as perceptron
 from pathlines.model.parts import splitting as splitting
 from pathlines.model.parts import summation as summation
 from pathlines.model.parts import value_symmetry as value_symmetry
 from pathlines.model.parts.offer import Form as Form
-from pathlines.model.parts.mask import Mask as Mask
 from pathlines.model.parts.offer import Offer as Offer
 from pathlines.model.parts.offer import OffersForms as OffersForms
 from pathlines.model.parts.perceptron import Perceptron as Perceptron
@@ -18,7 +16,6 @@ from pathlines.model.parts.offer import Wanted as Wanted
 from pathlines.model.parts.attention_forms import attention_forms as attention_forms
 from pathlines.model.parts.splitting import drift_flow as drift_flow
 from pathlines.model.parts.value_symmetry import energy_identity as energy_identity
-from pathlines.model.parts.summation import lightest as lightest
 from pathlines.model.parts.energy import over_value as over_value
 from pathlines.model.parts.energy import pair_energy as pair_energy
 from pathlines.model.parts.summation import reduction_of as reduction_of

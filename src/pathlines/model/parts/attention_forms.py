@@ -10,13 +10,12 @@ import numpy as np
 
 from pathlines.attention import UnnormalisedAttention
 from pathlines.foundation.module import exactly, overridden
-from pathlines.kernels.choice import Sums, least_partition, spectral_obstacle
+from pathlines.kernels.choice import Sums, least_partition, own_share, spectral_obstacle
 from pathlines.model.base import Model
 from pathlines.model.clustering.carried import CarriedSinkhorn, carries
 from pathlines.model.clustering.gram import GramAttention
 from pathlines.model.metastability.circle import CircleAttention
 from pathlines.model.parts.offer import Form, Offer, Posed, Wanted
-from pathlines.model.parts.summation import lightest
 from pathlines.model.self_attention import SelfAttention
 from pathlines.weights import IdentityWeights
 
@@ -88,7 +87,7 @@ def _circle_obstacle(model: SelfAttention, wanted: Wanted) -> str | None:
         return "it needs β > 0"
     if model.multiplicities is None:
         return None
-    least = least_partition(lightest(n, model.multiplicities), beta)
+    least = least_partition(own_share(np.asarray(model.multiplicities)), beta)
     return spectral_obstacle(Sums(model.attention, n, d, beta, jnp.dtype(wanted.tokens.dtype).name, partition=least))
 
 

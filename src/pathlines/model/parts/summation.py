@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.attention import Attention
+from pathlines.attention.masks import PositionMask
 from pathlines.foundation.module import Module, exactly
 from pathlines.foundation.traceable import is_traced
 from pathlines.kernels.spectral import spectral_attend
@@ -48,27 +49,26 @@ def reduction_of(weights: Weights) -> Reduction | None:
     return Reduction(scale, alignment, None if plain else jnp.asarray(rotation), jnp.asarray(value))
 
 
-def lightest(n: int, multiplicities: Array | None) -> float:
-    """The smallest mass of a token that has any."""
-    masses = np.ones(n) if multiplicities is None else np.asarray(multiplicities, float)
-    return float(masses[masses > 0].min() / masses.sum())
-
-
 class SpectralSum(Module):
-    """Sums over all tokens by harmonics up to the degree that keeps the kernel to ``tolerance`` for scores up to β."""
+    """Sums over the tokens by harmonics up to the degree that keeps the kernel to ``tolerance`` for scores up to β."""
 
     reduction: Reduction
     tolerance: float = eqx.field(static=True)
     bound: float = eqx.field(static=True)
 
     def attend(
-        self, attention: Attention, x: Float[Array, "n d"], beta: Float[Array, ""], masses: Float[Array, " n"]
+        self,
+        attention: Attention,
+        x: Float[Array, "n d"],
+        beta: Float[Array, ""],
+        masses: Float[Array, " n"],
+        mask: PositionMask | None = None,
     ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
         """(Σ_j a_ij V x_j, log_scale) for unit x."""
         r = self.reduction
         sources = x if r.rotation is None else x @ r.rotation.T
         out, log_scale = spectral_attend(
-            attention, x, sources, r.scale * beta, masses, self.tolerance, beta_bound=self.bound
+            attention, x, sources, r.scale * beta, masses, self.tolerance, mask, beta_bound=self.bound
         )
         out = out if r.rotation is None else out @ r.rotation
         return out if r.value is None else out @ r.value.T, log_scale
