@@ -52,7 +52,7 @@ class FlowEstimator:
     """Base of the estimators; parameters are the arguments of ``__init__``, results end in an underscore."""
 
     schedule_: EuclideanSchedule
-    report_: FlowReport
+    report_: Any
     n_features_in_: int
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -31,14 +31,20 @@ class LineMap(NamedTuple):
     right: float
 
 
-def smoothed_map(sample: np.ndarray, knots: int, smoothing: float, tail: float = 20.0) -> LineMap:
-    """The map with that many knots, the outer ones at the levels tail/n and 1 - tail/n."""
-    n, spread = len(sample), float(sample.std())
-    if not spread > 1e-12 * (1 + abs(float(sample.mean()))):
+def smoothed_map(
+    sample: np.ndarray, knots: int, smoothing: float, tail: float = 20.0, weights: np.ndarray | None = None
+) -> LineMap:
+    """The map with that many knots, the outer ones at the levels tail/n and 1 - tail/n.
+
+    With ``weights`` n is the number of equally weighted points that would know as much, (Σw)²/Σw².
+    """
+    w = np.ones(len(sample)) if weights is None else weights
+    n = float(w.sum() ** 2 / (w @ w))
+    mean = float(w @ sample / w.sum())
+    spread = float(np.sqrt(w @ (sample - mean) ** 2 / w.sum()))
+    if not spread > 1e-12 * (1 + abs(mean)):
         raise ArgumentError("The samples have a singular covariance: they do not vary along some direction.")
-    quartiles = np.subtract(*np.quantile(sample, [0.75, 0.25])) / 1.34
-    width = smoothing * 0.9 * min(spread, quartiles if quartiles > 0 else spread) * n**-0.2
-    y, cdf = _kernel_cdf(sample, width)
+    y, cdf = _kernel_cdf(sample, w, smoothing * 0.9 * min(spread, _quartiles(sample, w) or spread) * n**-0.2)
     edge = float(ndtri(min(0.1, tail / n)))
     z = np.linspace(edge, -edge, GRID)
     quantiles = np.interp(ndtr(z), cdf, y)
@@ -47,31 +53,40 @@ def smoothed_map(sample: np.ndarray, knots: int, smoothing: float, tail: float =
     values = np.interp(at, z, quantiles)
     values = np.maximum.accumulate(values + np.arange(knots) * 1e-12 * spread)
     slopes = np.diff(values) / np.diff(at)
-    left = _tail_slope(values[0] - sample[sample < values[0]], -at[0], slopes[0])
-    right = _tail_slope(sample[sample > values[-1]] - values[-1], at[-1], slopes[-1])
+    low, high = sample < values[0], sample > values[-1]
+    left = _tail_slope(values[0] - sample[low], w[low], -at[0], slopes[0])
+    right = _tail_slope(sample[high] - values[-1], w[high], at[-1], slopes[-1])
     return LineMap(at, values, left, right)
 
 
-def _kernel_cdf(sample: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+def _quartiles(sample: np.ndarray, weights: np.ndarray) -> float:
+    """(Q₃ - Q₁)/1.34, a standard deviation that outliers do not move."""
+    order = np.argsort(sample)
+    levels = np.cumsum(weights[order])
+    low, high = np.interp([0.25 * levels[-1], 0.75 * levels[-1]], levels, sample[order])
+    return float(high - low) / 1.34
+
+
+def _kernel_cdf(sample: np.ndarray, weights: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """A grid and the smoothed distribution function on it, strictly increasing."""
     low, high = sample.min() - REACH * width, sample.max() + REACH * width
     y = np.linspace(low, high, GRID)
     step = y[1] - y[0]
     place = (sample - low) / step
     cell = np.minimum(place.astype(int), GRID - 2)
-    part = place - cell
-    mass = np.bincount(cell, 1 - part, GRID) + np.bincount(cell + 1, part, GRID)
+    part = (place - cell) * weights
+    mass = np.bincount(cell, weights - part, GRID) + np.bincount(cell + 1, part, GRID)
     half = np.arange(-GRID // 2, GRID // 2 + 1) * step
     kernel = np.diff(ndtr(np.append(half - step / 2, half[-1] + step / 2) / width))
-    density = np.maximum(fftconvolve(mass, kernel, mode="same"), 0.0) + 1e-12 * len(sample) / GRID
+    density = np.maximum(fftconvolve(mass, kernel, mode="same"), 0.0) + 1e-12 * weights.sum() / GRID
     cdf = np.cumsum(density) - density / 2
     return y, cdf / density.sum()
 
 
-def _tail_slope(beyond: np.ndarray, end: float, inner: float) -> float:
+def _tail_slope(beyond: np.ndarray, weights: np.ndarray, end: float, inner: float) -> float:
     """dy/dz in a tail: the reciprocal of the likeliest dz/dy; the inner slope if fewer than three lie beyond."""
-    if len(beyond) < 3:
+    if len(beyond) < 3 or weights.sum() <= 0:
         return float(inner)
-    one, two = beyond.sum(), (beyond**2).sum()
-    slope = (-end * one + np.sqrt((end * one) ** 2 + 4 * len(beyond) * two)) / (2 * two)
+    one, two = weights @ beyond, weights @ beyond**2
+    slope = (-end * one + np.sqrt((end * one) ** 2 + 4 * weights.sum() * two)) / (2 * two)
     return float(1 / slope)

@@ -25,8 +25,9 @@ WIDTH_OF_BINS = 1.3
 CERTIFYING = 100_000
 MOST = 100_000
 """Pieces that an error target may take."""
-SIZES = ((6, 3), (8, 4), (10, 6), (12, 8), (16, 12), (24, 24))
-"""Knots and bins that held-out likelihood chooses from."""
+SIZES = ((8, 6), (12, 16), (16, 32), (24, 48))
+SMOOTHINGS = ((0.6, 0.8), (0.4, 0.8), (0.4, 0.5), (1.0, 1.0))
+"""(Knots, bins) and widths of the smoothing (along, across) that held-out likelihood chooses from."""
 
 
 class TriangularFlow(FlowEstimator):
@@ -86,11 +87,15 @@ class TriangularFlow(FlowEstimator):
             raise ArgumentError(NO_ERROR)
         data = checked_samples(X)
         kept, apart = data[np.arange(len(data)) % 5 != 0], data[::5]
-        scores: dict[tuple[int, int, float], float] = {}
-        for bins, knots in self._sizes(data.shape[1], pieces, len(data)):
-            for smoothing in (1.0, 1.5):
-                flow = _joined(sample_parts(kept, bins, knots, smoothing))
-                scores[bins, knots, smoothing] = float(flow.log_prob(apart).mean())
+        scores: dict[tuple[int, int, float, float], float] = {}
+
+        def tried(*choice: Any) -> float:
+            scores[choice] = float(_joined(sample_parts(kept, *choice)).log_prob(apart).mean())
+            return scores[choice]
+
+        size = max(self._sizes(data.shape[1], pieces, len(data)), key=lambda s: tried(*s, *SMOOTHINGS[0]))
+        for smoothing in SMOOTHINGS[1:]:
+            tried(*size, *smoothing)
         best = max(scores, key=lambda c: scores[c])
         return self._kept(sample_parts(data, *best), began, "held-out likelihood", held_out=scores[best])
 
@@ -138,7 +143,7 @@ class TriangularFlow(FlowEstimator):
     def _sizes(self, d: int, pieces: int | None, samples: int | None = None) -> list[tuple[int, int]]:
         """(bins, knots) to choose from, in the order of their pieces."""
         if samples is not None:
-            tried = [(b, k) for k, b in SIZES if b ** (d - 1) * k * 5 <= samples or b == SIZES[0][1]]
+            tried = [(b, k) for k, b in SIZES if 4 * b ** (d - 1) * k <= samples or b == SIZES[0][1]]
         else:
             tried = [(m, m) for m in (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
         if self.bins is not None:
@@ -216,22 +221,39 @@ def _cell(law: LineLaw, knots: int, reach: float) -> tuple[np.ndarray, np.ndarra
     return at, values, np.exp(log_slope(law, at[[0, -1]], values[[0, -1]]))
 
 
-def sample_parts(data: np.ndarray, bins: int, knots: int, smoothing: float) -> list[EuclideanSchedule]:
-    """One schedule for each coordinate of samples; the bins of a coordinate hold equally many of them."""
-    d = data.shape[1]
+def sample_parts(data: np.ndarray, bins: int, knots: int, smoothing: float, across: float) -> list[EuclideanSchedule]:
+    """One schedule for each coordinate of samples; the bins of a coordinate hold equally many of them.
+
+    The law of a cell is that of all samples, weighted by a Gaussian of width ``across`` · σ_r n^{-1/(4+d)} around its
+    representative in each conditioning coordinate: neighbouring bins lend each other their samples.
+    """
+    n, d = data.shape
     parts = [increasing_schedule(*smoothed_map(data[:, 0], max(8, 2 * knots), smoothing), np.eye(d)[0])]
-    edges: list[np.ndarray] = []
+    edges, middles = list[np.ndarray](), list[np.ndarray]()
+    widths = across * data.std(0) * n ** (-1 / (4 + d))
     for j in range(1, d):
         edges.append(dyadic(np.quantile(data[:, j - 1], np.arange(1, bins) / bins)))
-        places = np.stack([np.searchsorted(e, data[:, r]) for r, e in enumerate(edges)])
-
-        def cell_map(cell: tuple[int, ...], j: int = j, places: np.ndarray = places) -> tuple[np.ndarray, np.ndarray]:
-            here = data[(places == np.array(cell)[:, None]).all(0), j]
-            sample = here if len(here) >= 4 * knots else data[:, j]
-            return _with_tails(smoothed_map(sample, knots, smoothing))
-
-        parts.append(conditional_schedule(d, edges, cell_map))
+        places = np.searchsorted(edges[-1], data[:, j - 1])
+        counts = np.maximum(np.bincount(places, minlength=len(edges[-1]) + 1), 1)
+        middles.append(np.bincount(places, data[:, j - 1], len(counts)) / counts)
+        parts.append(
+            conditional_schedule(d, edges, _weighted(data[:, : j + 1], tuple(middles), widths, knots, smoothing))
+        )
     return parts
+
+
+def _weighted(
+    data: np.ndarray, middles: Sequence[np.ndarray], widths: np.ndarray, knots: int, smoothing: float
+) -> CellMap:
+    """The map of a cell from weighted samples."""
+
+    def cell_map(cell: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        far = sum(((data[:, r] - middles[r][c]) / widths[r]) ** 2 for r, c in enumerate(cell))
+        weights = np.exp(-(far - np.min(far)) / 2)
+        near = weights > 1e-6
+        return _with_tails(smoothed_map(data[near, -1], knots, smoothing, weights=weights[near]))
+
+    return cell_map
 
 
 def _with_tails(line: Any) -> tuple[np.ndarray, np.ndarray]:
