@@ -310,7 +310,7 @@ def test_the_choice_knows_masks():
     assert pick(AlibiMask(2.0, strict=False), 2 * 10**5).cost == pytest.approx(2 * fast.cost, rel=0.1)
     band, rows = pick(WindowMask(64)), pick(StridedMask(8))
     assert band.method == rows.method == "portable"
-    assert "192 keys" in band.reason or "193 keys" in band.reason or "194 keys" in band.reason
+    assert "130 keys about a token" in band.reason
     assert band.cost < 0.01 * rows.cost and "StridedMask is no mask of prefixes" in rows.reason
     assert "range of float32" in pick(AlibiMask(300.0), dtype="float32").reason
     run = flow(SelfAttention(1.0, mask="alibi:2"), pl.Sphere(2).uniform(jax.random.key(0), 4000), until=0.01)

@@ -66,6 +66,24 @@ def test_the_same_setting_is_found_again_and_other_tokens_are_not(pathlines, own
     assert not json.loads(pathlines(*words)[1])["stored"]
 
 
+def test_masks_are_words_and_files_and_found_by_what_they_hold(pathlines, own):
+    """A word, the matrix that it stands for, and another matrix in the same file."""
+    folder, a = own
+    words = ["run", "sa", "--tokens", folder / "x.npy", "--until", "0.3", "--record", RECORD, "--json", "--mask"]
+    file, ask = folder / "P.npy", lambda mask: json.loads(pathlines(*words, mask)[1])
+    np.save(file, np.asarray(pl.attention.AlibiMask(2.0, strict=False).rows(5)))
+    by_word, by_file = ask("alibi:2"), ask(file)
+    model = pl.SelfAttention(4.0, mask=pl.attention.AlibiMask(2.0, strict=False))
+    last = float(pl.flow(model, a["x"], until=0.3, record=RECORD)[RECORD][-1])
+    assert by_word["final"][RECORD] == pytest.approx(last, rel=1e-12)
+    assert by_file["final"][RECORD] == pytest.approx(last, rel=1e-9) and not by_file["stored"]
+    assert ask(file)["stored"]
+    np.save(file, np.eye(5))
+    other = ask(file)
+    assert not other["stored"]
+    assert other["final"][RECORD] != by_file["final"][RECORD]
+
+
 def test_help_lists_the_parameters_of_the_model_that_is_named(pathlines, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     shown = pathlines("run", "mix-ln", "--help")[1]
@@ -81,6 +99,10 @@ def test_help_lists_the_parameters_of_the_model_that_is_named(pathlines, monkeyp
         (["sa", "--gamma", "1"], "o such option: --gamma"),
         (["pre-ln", "--mask", "causal"], "o such option: --mask"),
         (["sa", "--beta", "cold"], "must be a number ≥ 0"),
+        (["sa", "--mask", "windw:3"], "There is no mask `windw:3`; a mask is causal, alibi:SLOPE"),
+        (["sa", "--mask", "nowhere.npy"], "nowhere.npy cannot be read"),
+        (["sinkhorn", "--mask", "causal"], "There is no masked SinkhornAttention"),
+        (["causal-decoder", "--mask", "causal:sum"], "Argument `mask` must take means"),
         (["sa", "--space", "torus"], "must be euclidean or sphere, but is 'torus'"),
         (["sa", "--query", "nowhere.npy"], "nowhere.npy cannot be read"),
         (["sa", "--tokens", "nowhere.npy"], "nowhere.npy cannot be read"),

@@ -67,7 +67,7 @@ def retrieval(
     positive_integer("n", n, 2)
     positive_integer("prompts", prompts, 2)
     masks = {word: read_mask(word, slope=slope) for word in (compare or [mask])}
-    dense = [word for word, m in masks.items() if not isinstance(m, AlibiMask)]
+    dense = [word for word, m in masks.items() if not (isinstance(m, AlibiMask) and m.strict)]
     work = 100.0 * n * n * len(dense) + 200.0 * n * len(masks)
     work += simulate * float(prompts) * n * (n if dense else 20) * 4 * max(5, 10 * depth)
     within(f"Retrieval from {n} tokens", work, MOST_WORK, "operations", force=force)
@@ -102,7 +102,7 @@ def _forecast(mask: Any, beta: float, slope: float, m: int, depth: float, n: int
     from pathlines.attention.masks import AlibiMask
     from pathlines.limit.causal.forecast import retrieval_forecast
 
-    if isinstance(mask, AlibiMask):
+    if isinstance(mask, AlibiMask) and mask.strict:
         return retrieval_forecast(beta, float(mask.slope), m, depth, n, softmax=softmax, layers=layers)
     mask.check(n)
     return retrieval_forecast(beta, slope, m, depth, n, mask=np.asarray(mask.rows(n)), softmax=softmax, layers=layers)

@@ -27,6 +27,9 @@ in few dimensions, in many."""
 PORTABLE = 4.0
 """How many times longer blocks of plain JAX take."""
 
+MASKED = 2.0
+"""How many times longer those of a mask take, whose weights are computed with them."""
+
 ISOLATED = 1e-6
 """The relative error of a token without neighbours above which harmonics are refused, whatever is asked for."""
 
@@ -128,7 +131,7 @@ def dense_choice(sums: Sums) -> Choice:
     mask, prefix = sums.mask, prefix_mask(sums.mask, sums.n)
     fused = sums.attention.fused is not None and native_serves(sums.dtype) and (mask is None or prefix is not None)
     half = 0.5 if fused and prefix is not None else 1.0
-    pair = (exponential + 2 * sums.d * component) * (1.0 if fused else PORTABLE)
+    pair = (exponential + 2 * sums.d * component) * (1.0 if fused else PORTABLE if mask is None else PORTABLE * MASKED)
     pairs = float(sums.n) * (banded(mask, sums.n) if mask is not None and sums.attention.fused is not None else sums.n)
     cost = CALL + _on_all_cores(half * sums.heads * pairs * pair)
     size = f"n = {sums.n}, d = {sums.d}" + ("" if mask is None else f", {type(mask).__name__}")

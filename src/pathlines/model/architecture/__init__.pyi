@@ -10,7 +10,6 @@ from pathlines.model.architecture.residual_stream import ResidualStream as Resid
 from pathlines.model.architecture.random_architecture import Stream as Stream
 from pathlines.model.architecture.token_embedding import TokenEmbedding as TokenEmbedding
 from pathlines.model.architecture.residual_stream import attention_weights as attention_weights
-from pathlines.model.architecture.residual_stream import causal_mask as causal_mask
 from pathlines.model.architecture.rotary import distance_bias as distance_bias
 from pathlines.model.architecture.residual_stream import rms_normalised as rms_normalised
 from pathlines.model.architecture.rotary import rotated as rotated

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.architecture import Architecture, Deviations
+from pathlines.attention.masks import AlibiMask, PositionMask, WindowMask
 from pathlines.foundation.errors import ArgumentError, of_kind
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, Paper
@@ -17,7 +18,6 @@ from pathlines.model.architecture.residual_stream import (
     Hidden,
     ResidualStream,
     attention_weights,
-    causal_mask,
     rms_normalised,
 )
 from pathlines.model.architecture.rotary import distance_bias, rotated
@@ -156,10 +156,12 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
             logits = a.logit_cap * jnp.tanh(logits / a.logit_cap)
         if a.positions == "alibi":
             logits = logits + distance_bias(n, a.heads, logits.dtype).reshape(logits.shape)
-        return attention_weights(logits, self._seen(n))
+        return attention_weights(logits, self._mask())
 
-    def _seen(self, n: int) -> Bool[Array, "n n"] | None:
-        return causal_mask(n, self.shape.window) if self.shape.mask == "causal" else None
+    def _mask(self) -> PositionMask | None:
+        if self.shape.mask == "full":
+            return None
+        return WindowMask(self.shape.window, strict=False) if self.shape.window else AlibiMask(strict=False)
 
     def _attention(self, x: Hidden, draws: Draws) -> Hidden:
         a, n = self.shape, len(x)

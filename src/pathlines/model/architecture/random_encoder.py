@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.architecture.record import MASKS
+from pathlines.attention.masks import AlibiMask
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer, require
 from pathlines.foundation.numbers import one_of
@@ -19,7 +20,6 @@ from pathlines.model.architecture.residual_stream import (
     Hidden,
     ResidualStream,
     attention_weights,
-    causal_mask,
     rms_normalised,
 )
 from pathlines.model.base import MODELS, Description
@@ -149,7 +149,7 @@ class RandomEncoder(ResidualStream, HasRandomLayers):
         sizes = self.deviations
         query, key, value = (size * (x @ draws.normal(d, d)).reshape(n, self.heads, d_head) for size in sizes[:3])
         logits = self.logit * jnp.einsum("ihp,khp->hik", query, key)
-        weights = attention_weights(logits, causal_mask(n) if self.mask == "causal" else None)
+        weights = attention_weights(logits, AlibiMask(strict=False) if self.mask == "causal" else None)
         heads = jnp.einsum("hik,khp->ihp", weights, value)
         return heads.reshape(n, d) @ (sizes[3] * draws.normal(d, d))
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
+from pathlines.attention.masks import PositionMask
 from pathlines.model.base import Model
 from pathlines.model.homogenized.random_transformer import spread_of
 
@@ -37,12 +38,7 @@ def rms_normalised(h: Float[Array, "*rows d"], epsilon: Any = 0.0) -> Float[Arra
     return h / jnp.sqrt(jnp.mean(h * h, axis=-1, keepdims=True) + epsilon)
 
 
-def attention_weights(logits: Float[Array, "*heads n n"], seen: Bool[Array, "n n"] | None = None) -> Array:
-    """Softmax over the last axis, over what is ``seen``."""
-    return jax.nn.softmax(logits if seen is None else jnp.where(seen, logits, -jnp.inf), axis=-1)
-
-
-def causal_mask(n: int, window: int = 0) -> Bool[Array, "n n"]:
-    """Token i sees j ≤ i, and with a window only i - j < window."""
-    distance = jnp.arange(n)[:, None] - jnp.arange(n)[None, :]
-    return (distance >= 0) & ((distance < window) if window else True)
+def attention_weights(logits: Float[Array, "*heads n n"], mask: PositionMask | None = None) -> Array:
+    """Softmax over the last axis, over what the mask lets a token see."""
+    seen = True if mask is None else mask.weights(logits.shape[-1]) > 0
+    return jax.nn.softmax(jnp.where(seen, logits, -jnp.inf), axis=-1)

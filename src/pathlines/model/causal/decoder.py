@@ -14,7 +14,7 @@ from scipy import special
 from pathlines.attention.masks import AlibiMask, PositionMask, as_mask
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
-from pathlines.foundation.errors import finite_number, of_kind
+from pathlines.foundation.errors import finite_number, of_kind, require
 from pathlines.foundation.module import exactly
 from pathlines.foundation.papers import KINETIC, Paper
 from pathlines.foundation.setting import means
@@ -58,6 +58,9 @@ class CausalDecoder(HasLayers):
         self.beta, self.softmax = jnp.asarray(value), bool(softmax)
         given = AlibiMask(mask) if isinstance(mask, int | float) else mask
         self.mask = of_kind("mask", given, PositionMask, "a mask of positions, or the slope of an ALiBi mask")
+        require(
+            self.mask.reduce == "mean", "mask", "take means: the weights of a row are over their sum", self.mask.reduce
+        )
         self.bessel = jnp.asarray(special.iv(np.arange(decoder_modes(value) + 1), value))
 
     def initial(self, tokens: Float[Array, "n 2"]) -> Float[Array, " n"]:
