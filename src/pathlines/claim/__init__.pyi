@@ -5,6 +5,7 @@ from pathlines.claim import causal as causal
 from pathlines.claim import clustering as clustering
 from pathlines.claim import cost as cost
 from pathlines.claim import estimate as estimate
+from pathlines.claim import fitting as fitting
 from pathlines.claim import gaussian as gaussian
 from pathlines.claim import homogenized as homogenized
 from pathlines.claim import metastability as metastability
@@ -21,6 +22,7 @@ from pathlines.claim.cost import Cost as Cost
 from pathlines.claim.base import Curve as Curve
 from pathlines.claim.base import Evidence as Evidence
 from pathlines.claim.evaluate import Line as Line
+from pathlines.claim.fitting import Mistake as Mistake
 from pathlines.claim.summary import Noticed as Noticed
 from pathlines.claim.evaluate import Outcome as Outcome
 from pathlines.claim.summary import OverSeeds as OverSeeds
@@ -47,14 +49,18 @@ from pathlines.claim.power import notices as notices
 from pathlines.claim.mistakes import objections as objections
 from pathlines.claim.tolerance import of_largest as of_largest
 from pathlines.claim.summary import over_seeds as over_seeds
+from pathlines.claim.mistakes import places_of as places_of
 from pathlines.claim.tolerance import relative as relative
 from pathlines.claim.estimate import root_and_error as root_and_error
-from pathlines.claim.mistakes import scaled as scaled
+from pathlines.claim.fitting import scaled as scaled
 from pathlines.claim.slopes import several as several
 from pathlines.claim.estimate import share_and_error as share_and_error
 from pathlines.claim.summary import short_of as short_of
 from pathlines.claim.summary import side as side
 from pathlines.claim.evaluate import simulated as simulated
+from pathlines.claim.fitting import simulated_at as simulated_at
 from pathlines.claim.tolerance import standard_errors as standard_errors
+from pathlines.claim.fitting import too_large as too_large
+from pathlines.claim.summary import undisturbed as undisturbed
 from pathlines.claim.slopes import unreadable as unreadable
 from pathlines.claim.summary import used as used

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from pathlines.claim.cost import Cost, kept_cost
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import Paper
@@ -65,8 +66,9 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     ``quick`` and ``full`` are two settings of one record; ``simulate`` and ``predict`` share no code; ``within`` gives
     the tolerance of each compared quantity. ``expected`` is the verdict we stand behind: an erratum is a claim expected
     to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for quantities that
-    would not notice an error of 10 % at quick size or 3 % at full size, why not. ``where`` is the place in the paper:
-    a theorem, equation, figure or section; what the paper does not state begins with "derived".
+    would not notice an error of 10 % at quick size or 3 % at full size, why not; ``mistakes`` are those that its bounds
+    and zeros should notice, where no wrong constant disturbs them. ``where`` is the place in the paper: a theorem,
+    equation, figure or section; what the paper does not state begins with "derived".
     """
 
     id: str
@@ -85,6 +87,7 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     note: str = ""
     blind: dict[str, str] = {}
     where: str = ""
+    mistakes: tuple[Mistake, ...] = ()
 
     @property
     def homes(self) -> tuple[str, str]:
@@ -119,7 +122,8 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
 
         ``others`` are fields in which it differs from this claim all the same.
         """
-        changes = {"blind": {}, "expected": "refuted", "corrected_by": self.id, "where": where, **others}
+        own = {"blind": {}, "mistakes": (), "expected": "refuted", "corrected_by": self.id}
+        changes = {**own, "where": where, **others}
         printed = {"id": id, "label": label, "statement": statement, "predict": predict, "note": note, **changes}
         return CLAIMS.register(id, msgspec.structs.replace(self, **printed))
 
@@ -149,6 +153,7 @@ def claim(
     note: str = "",
     blind: dict[str, str] | None = None,
     where: str = "",
+    mistakes: tuple[Mistake, ...] = (),
 ) -> Claim[S]:
     """Make and register a claim; without ``full`` it has one size."""
     if expected not in ("holds", "refuted", "inconclusive"):
@@ -172,6 +177,7 @@ def claim(
         note,
         blind or {},
         where,
+        mistakes,
     )
     return CLAIMS.register(id, entry)
 

@@ -125,3 +125,8 @@ def noticed(outcomes: Iterable[Outcome]) -> list[Noticed]:
 def short_of(rows: Iterable[Noticed], size: str) -> list[Noticed]:
     """Two-sided numbers that would not notice what they should and do not say why."""
     return [r for r in rows if r.notices is not None and r.notices > GOALS[size] and not r.excuse]
+
+
+def undisturbed(rows: Iterable[Noticed]) -> list[Noticed]:
+    """Bounds and zeros that no mistake disturbs and that do not say why."""
+    return [r for r in rows if r.notices is None and not r.objection and not r.excuse]

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from pathlines.claim import Outcome
-from pathlines.claim.summary import GOALS, Noticed, OverSeeds, noticed, over_seeds, short_of
+from pathlines.claim.summary import GOALS, Noticed, OverSeeds, noticed, over_seeds, short_of, undisturbed
 from pathlines.foundation.files import write_whole
 
 
@@ -32,21 +32,27 @@ def power_table(outcomes: list[Outcome], size: str) -> Table:
     """Each number of each claim that holds with the smallest error that it would notice, the weakest first."""
     rows = noticed(outcomes)
     sized = [r for r in rows if r.notices is not None]
-    bounds = len(rows) - len(sized)
-    heard = sum(bool(r.objection) for r in rows)
     short = short_of(rows, size)
-    tried = any(o.objections is not None for o in outcomes)
-    mistakes = (
-        f"{heard} notice a mistake put into the computation; the others say which values they would refute"
-        if tried
-        else "none was tried (that is done at quick size)"
-    )
+    silent = undisturbed(rows) if any(o.objections is not None for o in outcomes) else []
+    families = ", ".join(sorted({o.id.split("/")[0] for o in outcomes}))
     words = (
         f"{len(sized) - len(short)} of {len(sized)} two-sided numbers notice an error of {GOALS[size]:.0%} at {size} "
-        f"size or say why not. Of {bounds} bounds and zeros {mistakes}."
+        f"size or say why not. {_bounds(rows, outcomes)} Families: {families}."
     )
     header = ("claim", "number", "kind", "notices", "why not")
-    return Table("What claims would notice", words, [_weak(r) for r in short], header, [_power_row(r) for r in rows])
+    first = [_weak(r) for r in (*silent, *short)]
+    return Table("What claims would notice", words, first, header, [_power_row(r) for r in rows])
+
+
+def _bounds(rows: list[Noticed], outcomes: list[Outcome]) -> str:
+    bounds = [r for r in rows if r.notices is None]
+    if not any(o.objections is not None for o in outcomes):
+        return f"For {len(bounds)} bounds and zeros no mistake was tried (that is done at quick size)."
+    heard, silent = sum(bool(r.objection) for r in bounds), len(undisturbed(bounds))
+    return (
+        f"Of {len(bounds)} bounds and zeros {heard} notice a mistake put into the computation, "
+        f"{len(bounds) - heard - silent} say why none can be noticed, {silent} do neither."
+    )
 
 
 def seed_table(outcomes: list[Outcome]) -> Table:

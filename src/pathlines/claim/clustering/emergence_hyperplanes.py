@@ -8,6 +8,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.emergence_direct import Cube, cube_start, direct_rescaled, groups
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_most
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
@@ -107,4 +108,12 @@ claim(
     simulate=simulate,
     predict=predict,
     axes=Axes("depth-time t", "leading coordinate φ₁*(z)"),
+    mistakes=(
+        Mistake(
+            "RescaledAttention",
+            "{:.0%} of V replaced by the identity",
+            lambda right, size: lambda value: right((1 - size) * value + size * np.eye(len(value))),
+            (0.9, 1.0),
+        ),
+    ),
 )

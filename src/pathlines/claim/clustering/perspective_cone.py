@@ -19,6 +19,7 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
 from pathlines.claim.clustering.perspective_phase import uniform_law
 from pathlines.claim.estimate import mean_and_error, share_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -241,4 +242,12 @@ claim(
     axes=Axes("depth-time t", "clusters"),
     note="Inconclusive if the run is shorter than ln(1/δ)(1+e^{2β})/2, the time in which even an antipodal pair "
     "would meet.",
+    mistakes=(
+        Mistake(
+            "uniform_law",
+            "starts of {:.0f} dimensions fewer",
+            lambda right, size: lambda d, n: right(d - int(size), n),
+            (2, 4, 6, 8),
+        ),
+    ),
 )

@@ -15,6 +15,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering import perspective_direct as direct
+from pathlines.claim.fitting import REVERSED, too_large
 from pathlines.claim.tolerance import absolute, at_least, at_most, relative
 from pathlines.domain import Sphere
 from pathlines.domain.space import sines
@@ -188,6 +189,7 @@ claim(
     predict=predict_range,
     axes=Axes("t / t_end", "E_β/E_max"),
     note="USA is run to until·e^{-β}: its late rate is e^β.",
+    mistakes=(too_large("simulate", "energies {:.0%} too large"), REVERSED),
 )
 
 

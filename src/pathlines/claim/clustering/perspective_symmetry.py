@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, exactly
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -85,6 +86,11 @@ claim(
     simulate=simulate_symmetry,
     predict=predict_symmetry,
     axes=Axes("depth-time t", "max|xᵢ+xᵢ₊ₘ|", y_scale="log"),
+    mistakes=(
+        Mistake(
+            "drift", "a constant of {:g} in the drift", lambda right, size: lambda *a: right(*a) + size, (1e-9, 1e-3)
+        ),
+    ),
 )
 
 

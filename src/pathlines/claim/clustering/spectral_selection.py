@@ -17,6 +17,7 @@ from scipy import optimize
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_least, exactly, relative
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -34,6 +35,15 @@ def symmetric_model(eigenvalues: Any, beta: float) -> SelfAttention:
     """SA with V = Q^T K = diag(λ)."""
     value = np.diag(np.asarray(eigenvalues, float))
     return SelfAttention(beta, weights=FixedWeights(value, query=value))
+
+
+def _weakened(right: Any, size: float) -> Any:
+    """The eigenvalue that decides is too small."""
+    share = lambda values: np.where(np.abs(values) == np.max(np.abs(values)), 1 - size, 1.0)  # noqa: E731
+    return lambda eigenvalues, beta: right(share(eigenvalues) * eigenvalues, beta)
+
+
+WEAKENED = Mistake("symmetric_model", "the largest eigenvalue {:.0%} too small", _weakened, (0.5, 0.7))
 
 
 # --- CL-37: homogeneous selection
@@ -156,6 +166,7 @@ claim(
     simulate=simulate_homogeneous,
     predict=predict_homogeneous,
     axes=Axes("depth-time t", "n⁻¹Σ⟨xᵢ,eₖ⟩²"),
+    mistakes=(WEAKENED,),
 )
 
 
@@ -230,6 +241,7 @@ claim(
     simulate=simulate_polarisation,
     predict=predict_polarisation,
     axes=Axes("depth-time t", "⟨x₁,x₂⟩"),
+    mistakes=(WEAKENED,),
 )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pathlines.attention import ATTENTIONS
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_most
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
@@ -83,6 +84,12 @@ def predict_copies(s: Fields) -> Evidence:
     return Evidence({"copies": 0.0, "sphere": 0.0, "pair": [value, value]})
 
 
+def _hotter(right: Any, size: float) -> Any:
+    """l2 attention at another temperature, where it has one."""
+    factor = {"l2": 1 + size}
+    return lambda kind, *a, beta=1.0, **k: right(kind, *a, beta=beta * factor.get(kind, 1.0), **k)
+
+
 _EXACT = absolute(1e-12, "rounding, and the tolerance 1e-12 of Sinkhorn's iteration")
 
 claim(
@@ -98,6 +105,7 @@ claim(
     simulate=simulate_copies,
     predict=predict_copies,
     axes=Axes("kind, in alphabetical order", "largest relative difference", y_scale="log"),
+    mistakes=(Mistake("_field", "β of l2 too large by {:g} of itself", _hotter, (1e-9, 1e-6, 0.01)),),
 )
 
 

@@ -17,6 +17,7 @@ from scipy.special import betaln, log_ndtr, ndtri
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import controlled_mean, mean_and_error, root_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.gaussian import reference_set as R
 from pathlines.claim.gaussian.controls import legendre, modes, sample_controls
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
@@ -232,6 +233,14 @@ claim(
     simulate=simulate_slower,
     predict=predict_slower,
     axes=Axes("tokens n", "√n · Cₙ", x_scale="log"),
+    mistakes=(
+        Mistake(
+            "_square",
+            "a power of n too small by {:g} in n Cₙ²",
+            lambda right, size: lambda pair: right(pair) / pair.tokens.shape[2] ** size,
+            (0.2, 0.4, 0.6, 0.8),
+        ),
+    ),
 )
 
 

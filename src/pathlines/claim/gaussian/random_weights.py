@@ -14,6 +14,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error, share_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.gaussian.reference_set import softmax_clouds
 from pathlines.claim.tolerance import absolute, exactly, standard_errors
 from pathlines.foundation import vocabulary as of
@@ -188,6 +189,12 @@ def tilted(d: int, ginibre: bool, count: int, seed: int) -> tuple[np.ndarray, np
     return scores, 0.8 ** (d * d) * np.exp(0.18 * np.sum(G**2, axis=(1, 2)))
 
 
+def _turned(right: Any, size: float) -> Any:
+    """The cloud is turned while it moves: V = I + size (e₂e₁ᵀ - e₁e₂ᵀ)."""
+    turn = lambda d: size * (np.eye(d, k=-1) - np.eye(d, k=1))  # noqa: E731
+    return lambda values, *others: right(values + turn(values.shape[-1]), *others)
+
+
 Cases = Annotated[tuple[tuple[of.Count, bool], ...], means("dimensions; independent entries of A, or A = KᵀQ", "d")]
 
 
@@ -241,4 +248,5 @@ claim(
     simulate=simulate_identity,
     predict=predict_identity,
     axes=Axes("case", "P(no blow-up)"),
+    mistakes=(Mistake("found_fates", "values turned by {:g}", _turned, (0.01, 0.1, 0.5, 2.0)),),
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.gaussian.reference_set import angle
 from pathlines.claim.tolerance import absolute, exactly, standard_errors
 from pathlines.foundation import vocabulary as of
@@ -95,12 +96,12 @@ def predict(s: Disc) -> Evidence:
 
 _WITHIN = {
     "away_from_lines": absolute(1e-4, "degrees; the scale-free speed is below 1e-10 where a run stops"),
-    "away_from_profile": standard_errors(
-        5.0, "0.05°, or five times the share e^(-25|v-v'|/2|v|) of the next eigenvector"
-    ),
     "largest_rank": exactly("of the limits"),
     "undecided": exactly("starts of any other class"),
+    "on_each_line": exactly("starts per line; the grid is fixed"),
+    "kinds": exactly("classes"),
 }
+_PROFILE = standard_errors(5.0, "0.05°, or five times the share e^(-25|v-v'|/2|v|) of the next eigenvector")
 _AXES = Axes("starts, sorted", "direction of the leading axis (degrees)")
 
 claim(
@@ -112,7 +113,7 @@ claim(
     where="figure of convergence to two lines",
     models=("gaussian-softmax",),
     quick=Disc(),
-    within=_WITHIN | {"on_each_line": exactly("starts per line; the grid is fixed"), "kinds": exactly("classes")},
+    within=_WITHIN,
     simulate=simulate,
     predict=predict,
     axes=_AXES,
@@ -127,8 +128,16 @@ claim(
     where="figure of convergence or blow-up, as the start decides",
     models=("gaussian-softmax",),
     quick=Disc(V=_rows(BOTH.value)),
-    within=_WITHIN | {"on_each_line": exactly("starts per line; the grid is fixed"), "kinds": exactly("classes")},
+    within={**_WITHIN, "away_from_profile": _PROFILE},
     simulate=simulate,
     predict=predict,
     axes=_AXES,
+    mistakes=(
+        Mistake(
+            "SoftmaxGaussian",
+            "V off by {:g} beside its diagonal",
+            lambda right, size: lambda V, A: right(np.asarray(V) + size * np.array([[0, 1], [1, 0]]), A),
+            (1e-3, 0.01),
+        ),
+    ),
 )

@@ -15,6 +15,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import simulated_at
 from pathlines.claim.homogenized.near_collapse import Closeness, gaps, rates
 from pathlines.claim.tolerance import at_most, exactly, standard_errors
 from pathlines.domain import Sphere
@@ -236,6 +237,9 @@ claim(
         "cosine": "one encoder of width 128 fluctuates by a quarter about the mean while the perceptrons hold it "
         "there: 10 % takes 160 runs; the rate itself is that of ER-11b"
     },
+    mistakes=(
+        simulated_at("perceptrons {:.0%} too weak", (0.5, 1.0), perceptron_residual=lambda v, size: (1 - size) * v),
+    ),
 )
 
 

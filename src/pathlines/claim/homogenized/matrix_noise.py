@@ -14,6 +14,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.homogenized.coefficients import first_slope, leading
 from pathlines.claim.slopes import several
 from pathlines.claim.tolerance import absolute, standard_errors
@@ -154,6 +155,11 @@ def predict(s: CoupledNoise) -> Evidence:
     )
 
 
+def _with(corrector: str, words: str) -> Mistake:
+    change = lambda right, size: lambda *a, **k: right(*a, **{**k, "corrector": corrector})  # noqa: E731
+    return Mistake("HomogenizedSDE", words, change, (1.0,))
+
+
 claim(
     "homogenized/C25c",
     HOMOGENIZED,
@@ -179,4 +185,5 @@ claim(
     blind={
         "gap": "a difference of two means, below 1 % of them: 2e-4 in it are 0.1 % of the drift or 3 % of the noise",
     },
+    mistakes=(_with("paper", "the corrector as printed"), _with("none", "no corrector")),
 )

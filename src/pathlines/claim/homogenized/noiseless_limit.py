@@ -16,6 +16,7 @@ from scipy.special import roots_genlaguerre
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.slopes import limiting_order, log_slope, unreadable
 from pathlines.claim.tolerance import absolute, standard_errors
 from pathlines.foundation import vocabulary as of
@@ -146,6 +147,14 @@ ER_04B = claim(
     simulate=simulate,
     predict=predict,
     axes=_AXES,
+    mistakes=(
+        Mistake(
+            "_loss",
+            "noise that changes with the step like η^{:g}",
+            lambda right, size: lambda s, eta, alpha: right(s, eta, alpha * (eta / s.steps[0]) ** size),
+            (0.01, 0.02, 0.05, 0.1),
+        ),
+    ),
 )
 
 ER_04B.printed_as(

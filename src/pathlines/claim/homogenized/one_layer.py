@@ -17,6 +17,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.slopes import log_slope
 from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation import vocabulary as of
@@ -222,6 +223,14 @@ ER_05B = claim(
     predict=predict_uneven,
     axes=_UNEVEN_AXES,
     blind={"deviation": "logits make one layer scatter by five times the deviation: 3 % takes 1.2e6 runs at each d"},
+    mistakes=(
+        Mistake(
+            "_growth",
+            "logits that change with the dimension like d^{:g}",
+            lambda right, size: lambda kind, n, overlap, d, b, *o: right(kind, n, overlap, d, b * (d / 64) ** size, *o),
+            (0.01, 0.02, 0.05, 0.1),
+        ),
+    ),
 )
 
 ER_05B.printed_as(

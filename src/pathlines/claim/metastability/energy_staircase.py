@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_most, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
@@ -106,6 +107,14 @@ claim(
     predict=predict,
     axes=Axes("ln t / β", "energy E"),
     note="The staircase is proved for USA with enforced collisions; for SA itself it is an open problem.",
+    mistakes=(
+        Mistake(
+            "pathlines.integrate.cluster_flow.energy_of",
+            "a power of the masses in E too small by {:g}",
+            lambda right, size: lambda x, masses, beta: right(x, masses ** (1 - size), beta),
+            (1e-9, 1e-6, 0.01),
+        ),
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from scipy import special
 
 from pathlines.attention import SoftmaxAttention
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.metastability.slow_phase import attention_model
 from pathlines.claim.tolerance import at_most, exactly, relative
 from pathlines.domain import Sphere
@@ -117,6 +118,7 @@ claim(
     axes=Axes("number of tokens n", "numbers written", "log", "log"),
     note="Operations are counted, since the time of ten times the tokens depends on caches and on who else computes; "
     "times are measured in the benchmarks.",
+    blind={"seconds": "a time on this machine, a hundred times below the stated one; `growth` counts the operations"},
 )
 
 
@@ -170,4 +172,12 @@ claim(
     simulate=simulate_floor,
     predict=predict_floor,
     axes=Axes("angle φ between clusters", "force", y_scale="log"),
+    mistakes=(
+        Mistake(
+            "spectral_attend",
+            "sums cut at {:g} times the tolerance",
+            lambda right, size: lambda *a: right(*a[:-1], size * a[-1]),
+            (10, 100, 1e3, 1e6),
+        ),
+    ),
 )

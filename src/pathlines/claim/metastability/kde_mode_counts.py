@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly, relative, standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KDE_MODES
@@ -26,6 +27,16 @@ from pathlines.observable.kde_modes import ModeTable, normal_modes
 
 NOISE = "five standard errors of the average"
 CERTIFIED = exactly("every count is certified: no interval was left open by rounding")
+
+
+def _rounded(right: Any, size: float) -> Any:
+    """Expansions whose rounding is larger than it is."""
+    return lambda rows: (found := right(rows))._replace(noise=size * found.noise)
+
+
+ROUNDED = Mistake(
+    "pathlines.observable.kde_modes.expand_derivative", "rounding {:g} times as large", _rounded, (1e6, 1e9, 1e12)
+)
 
 
 @lru_cache(maxsize=64)
@@ -102,6 +113,7 @@ claim(
     simulate=simulate_pair,
     predict=predict_pair,
     axes=Axes("inverse squared bandwidth β", "E #modes", x_scale="log"),
+    mistakes=(ROUNDED,),
 )
 
 
@@ -177,6 +189,7 @@ claim(
     predict=predict_counts,
     axes=Axes("inverse squared bandwidth β", "E #modes", "log", "log"),
     note="cells are [n, β].",
+    mistakes=(ROUNDED,),
 )
 
 
@@ -297,4 +310,12 @@ claim(
     simulate=simulate_constant,
     predict=predict_constant,
     axes=Axes("n = β", "E #modes/√(β ln β)", x_scale="log"),
+    mistakes=(
+        Mistake(
+            "_table",
+            "an exponent of β too large by {:g}",
+            lambda right, size: lambda n, beta, *o: right(n, beta ** (1 + size), *o),
+            (0.05, 0.1),
+        ),
+    ),
 )

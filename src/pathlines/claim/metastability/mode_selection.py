@@ -8,6 +8,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.estimate import share_and_error
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.metastability.quiet_runs import QuietStarts, counts, saturation, start_moments
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
 from pathlines.foundation import vocabulary as of
@@ -96,6 +97,14 @@ claim(
     predict=predict_selection,
     axes=Axes("tokens N", "share with k* clusters", x_scale="log"),
     note="Shares measured at β = 9 with 40 starts: 0.72, 0.82, 0.90, 1.00 for N = 10³, 10⁴, 10⁶, 10¹².",
+    mistakes=(
+        Mistake(
+            "counts",
+            "β of the tokens {:.0%} too large",
+            lambda right, size: lambda _, s, *o: right(CircleAttention(s.beta * (1 + size)), s, *o),
+            (0.1, 0.2, 0.3, 0.5),
+        ),
+    ),
 )  # fmt: skip
 
 

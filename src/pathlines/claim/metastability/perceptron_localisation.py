@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize_scalar
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import absolute, at_most, exactly, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
@@ -21,6 +22,14 @@ from pathlines.limit.metastability.perceptron_landscape import Landscape, percep
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
 from pathlines.model.metastability.perceptron_landscape import neurons_in_plane
 from pathlines.observable.perceptron_landscape import heaviest_mass, landscape_energy
+
+ASCENT = Mistake(
+    "neurons_in_plane",
+    "ascent instead of descent",
+    lambda right, size: lambda *a, **k: right(*a, **k, flow="ascent"),
+    (1.0,),
+)
+
 
 # --- P5 and ER-13: the heaviest mass within 1/(2√β)
 
@@ -131,6 +140,7 @@ claim(
     predict=predict_descent,
     axes=_HEAVIEST_AXES,
     note="The bound needs β large against the weights: for the scaled kernel, ω < −1 holds all the mass in one atom.",
+    mistakes=(ASCENT,),
 )
 
 claim(
@@ -237,6 +247,7 @@ ER_14B = claim(
     simulate=simulate_spread,
     predict=predict_spread,
     axes=_LINEAR_AXES,
+    mistakes=(ASCENT,),
 )
 
 ER_14B.printed_as(
