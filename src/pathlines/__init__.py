@@ -38,6 +38,7 @@ _TOP = {
     "transport.euclid.ridge": "RidgeFlow",
     "transport.euclid.diffeo": "DiffeoFlow",
     "transport.euclid.maurey": "MaureyFlow",
+    "transport.sphere.interpolate": "MeasureInterpolator",
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
     "sweep.verify": "verify",

@@ -2,6 +2,7 @@
 from pathlines.transport import estimator as estimator
 from pathlines.transport import euclid as euclid
 from pathlines.transport import schedule as schedule
+from pathlines.transport import sphere as sphere
 from pathlines.transport import targets as targets
 from pathlines.transport.estimator import FlowEstimator as FlowEstimator
 from pathlines.transport.estimator import FlowReport as FlowReport
