@@ -33,7 +33,6 @@ from pathlines.model.homogenized.random_transformer import RandomTransformer as 
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
 from pathlines.domain.sphere import Sphere as Sphere
-from pathlines.transport.sphere.schedule import SphereSchedule as SphereSchedule
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
 from pathlines.advice.advice import advise as advise

@@ -52,7 +52,7 @@ def test_one_gate_moves_one_point_only():
     piece = one_gate(x, y, parked)
     assert piece is not None
     assert (piece.opening(parked) == 0).all()
-    schedule = pl.SphereSchedule(8, [piece])
+    schedule = pl.transport.sphere.SphereSchedule(8, [piece])
     np.testing.assert_allclose(schedule.push([x[None]])[0].points[0], y, atol=1e-12)
 
 
