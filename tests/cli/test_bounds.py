@@ -8,6 +8,7 @@ import pytest
 from pathlines.architecture.record import divisors_near
 from pathlines.foundation.bounds import enlarged
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.setting import Setting
 
 
 @pytest.fixture
@@ -49,13 +50,20 @@ def test_insisting(pathlines, files):
     assert code == 2 and "limit" not in said
 
 
+class Usual(Setting):
+    n: int = 10
+    sizes: tuple[int, ...] = (5, 20)
+    seed: int = 3
+    beta: float = 1.0
+    exact: bool = True
+
+
 def test_whole_numbers_of_a_setting_multiply():
-    usual = {"n": 10, "sizes": [5, 20], "seed": 3, "beta": 1.0, "exact": True}
-    enlarged("It", 60.0, usual, {**usual, "seed": 10**9, "beta": 1e9, "n": 1, "sizes": [20, 4]})
-    enlarged("It", 60.0, usual, {**usual, "n": 100, "sizes": [2000, 1]})
+    enlarged("It", 60.0, Usual(), Usual(seed=10**9, beta=1e9, n=1, sizes=(20, 4)))
+    enlarged("It", 60.0, Usual(), Usual(n=100, sizes=(2000, 1)))
     with pytest.raises(ArgumentError, match=r"It at this setting would take 33 hours, but the limit is 24"):
-        enlarged("It", 60.0, usual, {**usual, "n": 200, "sizes": [2000, 1]})
-    enlarged("It", 60.0, usual, {**usual, "n": 10**9}, force=True)
+        enlarged("It", 60.0, Usual(), Usual(n=200, sizes=(2000, 1)))
+    enlarged("It", 60.0, Usual(), Usual(n=10**9), force=True)
 
 
 def test_divisors_of_a_huge_width_are_found_at_once():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pathlines.cli.show import show
-from pathlines.foundation.errors import UnknownNameError
+from pathlines.foundation.errors import ArgumentError
 
 
 def test_a_claim_is_shown_with_a_table_of_its_settings(capsys, monkeypatch):
@@ -30,9 +30,16 @@ def test_the_schema_of_a_claim_has_bounds_meanings_and_both_sizes(capsys):
     assert [setting["heads"] for setting in schema["examples"]] == [2, 4]
 
 
-def test_only_claims_have_a_schema():
-    with pytest.raises(UnknownNameError, match="There is no claim `sa`"):
-        show("sa", schema=True)
+def test_figures_and_models_have_a_schema_and_what_has_no_setting_has_none(capsys):
+    show("clustering/phase-diagram", schema=True)
+    schema = json.loads(capsys.readouterr().out)
+    (record,) = schema["$defs"].values()
+    assert record["properties"]["betas"]["minimum"] == 1
+    assert [setting["samples"] for setting in schema["examples"]] == [32, 2048]
+    show("sa", schema=True)
+    assert json.loads(capsys.readouterr().out)["examples"][0]["beta"] == 1.0
+    with pytest.raises(ArgumentError, match="`mean_overlap` has none"):
+        show("mean_overlap", schema=True)
 
 
 def test_models_and_figures_are_shown_with_their_options(capsys, monkeypatch):
@@ -42,4 +49,4 @@ def test_models_and_figures_are_shown_with_their_options(capsys, monkeypatch):
     assert all(words in row for words in ("τ", "when Mix-LN turns", "depth-time", "number ≥ 0", "2.0"))
     show("homogenized/overlap-curves")
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "--frames" in line)
-    assert row.split() == ["--frames", "recorded", "times", "161", "641"]
+    assert row.split() == ["--frames", "recorded", "times,", "evenly", "spaced", "integer", "≥", "1", "161", "641"]

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from pathlib import Path
 
-import msgspec
 import pytest
 from typer.main import get_command
 
@@ -56,8 +55,8 @@ def test_settings_of_figures_films_and_models_take_no_word_from_files_and_switch
     switches = {name for name, verbs in options.items() if any(o.is_flag for o in verbs.values())}
     settings = {name: entry.quick for name, entry in FIGURES.items()}
     settings |= {name: film.picture.quick for name, film in ANIMATIONS.items()}
-    settings |= {name: msgspec.structs.asdict(entry.parameters()) for name, entry in MODELS.items()}
-    words = {(name, _option(key), type(value)) for name, setting in settings.items() for key, value in setting.items()}
+    settings |= {name: entry.parameters() for name, entry in MODELS.items()}
+    words = {(n, _option(f.name), type(getattr(s, f.name))) for n, s in settings.items() for f in fields(type(s))}
     assert not [w for w in words if w[1] in FILES or (w[1] in switches and w[2] is not bool)]
 
 

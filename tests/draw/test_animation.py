@@ -1,5 +1,7 @@
 """Animations: the course they show, and every way of writing them."""
 
+from typing import Annotated
+
 import numpy as np
 import pytest
 import typer
@@ -12,19 +14,15 @@ from pathlines.draw.animations import life_of_clusters
 from pathlines.draw.style import new_figure
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 
 NAME = "metastability/life-of-clusters"
 TINY = {"n": 200, "until": 20.0, "forming": 6, "coarsening": 5, "beta": 9.0}
 
 
-class Setting:
-    def __init__(self, **entries):
-        self.__dict__.update(entries)
-
-
 @pytest.fixture(scope="module")
 def course():
-    return life_of_clusters.compute(Setting(**ANIMATIONS[NAME].setting("quick", TINY)))
+    return life_of_clusters.compute(ANIMATIONS[NAME].picture.setting("quick", TINY))
 
 
 def test_the_course_ends_in_consensus_with_rising_energy(course):
@@ -55,12 +53,16 @@ def test_groups_go_around_the_circle():
     assert len(np.unique(life_of_clusters.groups(np.array([0.1, 0.2, 3.0]), 0.5))) == 2
 
 
+class Dot(Setting):
+    frames: Annotated[int, means("frames")] = 3
+
+
 @pytest.fixture
 def dot(monkeypatch):
     """A film of a moving dot, in a registry of its own entries."""
     monkeypatch.setattr(ANIMATIONS, "_entries", dict(ANIMATIONS._entries))
 
-    @animation("test/dot", METASTABILITY, "A dot that moves.", quick={"frames": 3})
+    @animation("test/dot", METASTABILITY, "A dot that moves.", quick=Dot())
     def film(s):
         figure, ((axes,),) = new_figure()
         (point,) = axes.plot([0], [0], "o")

@@ -4,13 +4,17 @@ import io
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pathlines.draw.animation import ANIMATIONS
 from pathlines.draw.gallery import FIGURES
 from pathlines.draw.style import house_style
+from pathlines.foundation.errors import ArgumentError
 from pathlines.foundation.papers import Paper
+from pathlines.foundation.setting import fields
 
 TINY = {
     f"{file.parent.name}/{name}": setting
@@ -46,7 +50,19 @@ def test_a_figure_says_what_it_shows_and_from_where(name):
     assert isinstance(entry.paper, Paper)
     assert len(entry.caption) > 80
     assert entry.caption.endswith(".")
-    assert set(entry.full) <= set(entry.quick)
+    assert type(entry.full) is type(entry.quick)
+
+
+@pytest.mark.parametrize("entry", [*map(FIGURES.__getitem__, FIGURES), *(ANIMATIONS[n].picture for n in ANIMATIONS)])
+def test_a_setting_is_within_its_own_bounds_and_says_what_it_means(entry):
+    assert all(f.meaning for f in fields(type(entry.quick)))
+    for setting in (entry.quick, entry.full):
+        assert msgspec.convert(msgspec.to_builtins(setting), type(setting)) == setting
+
+
+def test_changes_are_checked_against_the_record():
+    with pytest.raises(ArgumentError, match=r"Setting `betas` of Figure .* must be an integer ≥ 1"):
+        FIGURES["clustering/phase-diagram"].draw(changes={"betas": 0})
 
 
 def test_every_tiny_setting_belongs_to_a_figure():

@@ -9,7 +9,12 @@ from pathlines.draw.kept import drawn
 from pathlines.draw.style import new_figure
 from pathlines.foundation.errors import PathlinesWarning, StoreError
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.store import Store
+
+
+class Level(Setting):
+    a: float
 
 
 @pytest.fixture
@@ -20,7 +25,7 @@ def picture():
         calls.append(s.a)
         return new_figure()[0]
 
-    return Picture("test/a", PERSPECTIVE, "", {"a": 1.0}, {"a": 2.0}, make), calls
+    return Picture("test/a", PERSPECTIVE, "", Level(1.0), Level(2.0), make), calls
 
 
 def test_drawn_once(picture, tmp_path):

@@ -17,6 +17,14 @@ MANY = 8
 FRAMES = 12
 
 
+class Dot(Setting):
+    frames: int = FRAMES
+
+
+class Walk(Setting):
+    wait: float = 0.05
+
+
 class Sum(Setting):
     number: int = 0
     wait: float = 0.1
@@ -31,22 +39,22 @@ def predict(s: Sum) -> Evidence:
     return Evidence({"sum": s.number * (s.number + 1) / 2})
 
 
-def draw(number: int, s: Any) -> Any:
+def draw(number: int, s: Walk) -> Any:
     time.sleep(s.wait)
     figure, axes = new_figure()
     axes[0][0].plot(np.random.default_rng(number).normal(size=2000))
     return figure
 
 
-@animation("tiny/film", PERSPECTIVE, "A dot that moves.", quick={"frames": FRAMES})
-def film(s: Any) -> Reel:
+@animation("tiny/film", PERSPECTIVE, "A dot that moves.", quick=Dot())
+def film(s: Dot) -> Reel:
     figure, axes = new_figure()
     (dot,) = axes[0][0].plot([0.0], [0.0], "o")
     return Reel(figure, s.frames, lambda k: dot.set_data([0.01 * k], [0.0]))
 
 
 for k in range(MANY):
-    picture(f"tiny/{k}", PERSPECTIVE, "A walk.", quick={"wait": 0.05})(partial(draw, k))
+    picture(f"tiny/{k}", PERSPECTIVE, "A walk.", quick=Walk())(partial(draw, k))
     claim(
         f"tiny/{k}",
         PERSPECTIVE,

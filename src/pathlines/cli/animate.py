@@ -9,7 +9,7 @@ import typer
 
 from pathlines.cli.common import Force, Full, ready, waiting, writable
 from pathlines.cli.complete import animations
-from pathlines.cli.generated import Choice, from_values, names_on, with_choices
+from pathlines.cli.generated import Choice, from_record, names_on, with_choices
 
 SECONDS = 10.0
 """What a film takes at its own setting, at least."""
@@ -25,7 +25,7 @@ def settings(command: Any, words: list[str]) -> list[Choice]:
     ready()
     from pathlines.draw.animation import ANIMATIONS
 
-    known = {name: from_values(ANIMATIONS[name].setting()) for name in ANIMATIONS}
+    known = {name: from_record(ANIMATIONS[name].picture.quick) for name in ANIMATIONS}
     flags = {c.option for choices in known.values() for c in choices if c.flag}
     named = names_on(command, words, flags)[:1]
     return [c for name in named if ANIMATIONS[name] for c in known[name]]
@@ -64,7 +64,8 @@ def film(
     from pathlines.foundation.errors import finite_number, positive_integer
 
     found, size = ANIMATIONS[name], "full" if full else "quick"
-    enlarged(f"Animation `{name}`", SECONDS, found.setting(size), found.setting(size, chosen), force=force)
+    usual, wanted = found.picture.setting(size), found.picture.setting(size, chosen)
+    enlarged(f"Animation `{name}`", SECONDS, usual, wanted, force=force)
     finite_number("rate", rate, 0.0, 100.0, open_low=True)
     positive_integer("dpi", dpi, 20)
     path = Path(f"{name.replace('/', '-')}.gif") if animate is None else animate

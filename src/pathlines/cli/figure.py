@@ -9,7 +9,7 @@ import typer
 
 from pathlines.cli.common import Figure, Force, Fresh, Full, check_outputs, loaded_files, ready, waiting
 from pathlines.cli.complete import figures
-from pathlines.cli.generated import Choice, from_values, names_on, with_choices
+from pathlines.cli.generated import Choice, from_record, names_on, with_choices
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +22,7 @@ def settings(command: Any, words: list[str]) -> list[Choice]:
     ready()
     from pathlines.draw import FIGURES
 
-    known = {name: from_values(FIGURES[name].setting()) for name in FIGURES}
+    known = {name: from_record(FIGURES[name].quick) for name in FIGURES}
     flags = {c.option for choices in known.values() for c in choices if c.flag}
     chosen = {n for p in names_on(command, words, flags) for n in FIGURES.match(p)}
     return list({c.name: c for name in sorted(chosen, reverse=True) for c in known[name]}.values())

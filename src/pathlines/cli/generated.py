@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
@@ -109,7 +109,7 @@ def names_on(command: Any, args: list[str], flags: Iterable[str]) -> list[str]:
 
 
 def read(choice: Choice, text: Any) -> Any:
-    """The value of an option: a .npy file, text as it is, JSON, numbers separated by commas, or inf."""
+    """The value of an option: a .npy file, text as it is, JSON, numbers separated by commas, .5 or inf."""
     from pathlines.foundation.errors import finite_array
 
     if not choice.flag and text.endswith(".npy"):
@@ -121,7 +121,9 @@ def read(choice: Choice, text: Any) -> Any:
             found = json.loads(form)
             break
     else:
-        found = {"inf": float("inf"), "-inf": float("-inf")}.get(text, text)
+        found = text
+        with suppress(ValueError):
+            found = float(text)
     return finite_array(choice.option, found) if choice.numbers and found is not None else found
 
 
@@ -141,12 +143,11 @@ def read_array(option: str, path: Path) -> Any:
         raise ArgumentError(f"Option {option} takes an array of numbers, but {path} cannot be read ({why}).") from None
 
 
-def from_record(kind: Any) -> list[Choice]:
-    """The fields of a record of parameters."""
+def from_record(record: Any) -> list[Choice]:
+    """The fields of a record, whose values are the defaults."""
     from pathlines.foundation.setting import fields
 
-    defaults = kind()
-    return [as_choice(f, getattr(defaults, f.name)) for f in fields(kind)]
+    return [as_choice(f, getattr(record, f.name)) for f in fields(type(record))]
 
 
 def as_choice(f: Any, default: Any, prefix: str = "") -> Choice:
@@ -155,32 +156,18 @@ def as_choice(f: Any, default: Any, prefix: str = "") -> Choice:
     unit = f" ({f.unit})" if f.unit else ""
     allowed = f.allowed.removesuffix(" or null")
     flag = allowed == "true or false"
-    words = allowed == "text" or (" or " in allowed and not flag)
+    named = " or " in allowed and not flag
+    words = allowed == "text" or (named and not allowed.startswith(("number", "integer")))
     many = allowed == "numbers" or allowed.startswith("[")
     bounds = f", {allowed}" if allowed[-1].isdigit() else ""
     metavar = (
         "FILE.npy|JSON"
         if many
         else allowed.replace("text", "TEXT").replace("[numbers, …]", "FILE.npy").replace(" or ", "|")
-        if words
+        if words or named
         else allowed.split()[0].upper()
     )
-    shown = (
-        "" if default is None or flag else ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-    )
+    shown = json.dumps(default).replace(" ", "")[1:-1] if isinstance(default, tuple) else str(default)
+    shown = "" if default is None or flag else shown
     numbers = allowed == "numbers"
     return Choice(prefix + f.name, f"{symbol}{f.meaning}{unit}{bounds}", metavar, shown, flag, words, numbers)
-
-
-def from_values(values: Mapping[str, Any]) -> list[Choice]:
-    """The entries of a setting whose kinds are those of its values, with what is known about such names."""
-    from pathlines.foundation.parameters import meaning_of
-
-    found = []
-    for name, value in values.items():
-        known = meaning_of(name, value)
-        flag, words = isinstance(value, bool), isinstance(value, str)
-        metavar = {int: "INTEGER", float: "NUMBER", str: "TEXT"}.get(type(value), "JSON")
-        default = value if words else json.dumps(value, ensure_ascii=False)
-        found.append(Choice(name, as_choice(known, None).help if known else "", metavar, default, flag, words))
-    return found

@@ -25,10 +25,10 @@ def parameters(command: Any, words: list[str]) -> list[Choice]:
     ready()
     from pathlines.model import MODELS
 
-    known = [from_record(entry.parameters) for _, entry in MODELS.items()]
+    known = [from_record(entry.parameters()) for _, entry in MODELS.items()]
     flags = {c.option for choices in known for c in choices if c.flag}
     name = (names_on(command, words, flags) or ["sa"])[0]
-    return [c for c in from_record(MODELS[name].parameters) if c.name not in ELSEWHERE]
+    return [c for c in from_record(MODELS[name].parameters()) if c.name not in ELSEWHERE]
 
 
 def run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,9 @@ def show(
         ),
     ],
     figure: Figure = None,
-    schema: Annotated[bool, typer.Option("--schema", help="For a claim: the JSON schema of its setting.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="The JSON schema of the setting of a claim, figure, animation or model.")
+    ] = False,
 ) -> None:
     """Show an equation with its citation and good values, a claim with a table of its settings, or a saved run.
 
@@ -38,39 +40,50 @@ def show(
     check_outputs(figures=(figure,))
     if name.endswith(".nc"):
         return _show_run(Path(name), figure)
-    from pathlines.claim import CLAIMS
-
-    if schema:
-        return _print_schema(CLAIMS[name])
-    from rich.text import Text
-
-    from pathlines.draw import ANIMATIONS, FIGURES
-    from pathlines.foundation.errors import ArgumentError, UnknownNameError
-    from pathlines.foundation.papers import PAPERS
-    from pathlines.model import MODELS
-    from pathlines.observable import OBSERVABLES
+    from pathlines.foundation.errors import ArgumentError
 
     if figure is not None:
         raise ArgumentError(f"Option --figure draws saved runs (FILE.nc), but `{name}` is none.")
-    shelves: list[tuple[Any, Any]] = [
-        (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure),
-        (ANIMATIONS, lambda film: _figure(film.picture)), (PAPERS, _paper),
-    ]  # fmt: skip
-    found = [describe(shelf[name]) for shelf, describe in shelves if name in list(shelf)]
-    if not found:
-        from pathlines.foundation.registry import near
+    found = _found(name)
+    if schema:
+        return _print_schema(name, [entry for entry, describe in found if describe in (_claim, _figure, _model)])
+    for entry, describe in found:
+        _print(describe(entry))
+    return None
 
+
+def _found(name: str) -> list[tuple[Any, Callable[[Any], list[tuple[str, Any]]]]]:
+    """Everything of that name, and how it is described."""
+    from pathlines.claim import CLAIMS
+    from pathlines.draw import ANIMATIONS, FIGURES
+    from pathlines.foundation.errors import UnknownNameError
+    from pathlines.foundation.papers import PAPERS
+    from pathlines.foundation.registry import near
+    from pathlines.model import MODELS
+    from pathlines.observable import OBSERVABLES
+
+    films = {film: ANIMATIONS[film].picture for film in ANIMATIONS}
+    shelves: list[tuple[Any, Any]] = [
+        (MODELS, _model), (CLAIMS, _claim), (OBSERVABLES, _observable), (FIGURES, _figure), (films, _figure),
+        (PAPERS, _paper),
+    ]  # fmt: skip
+    found = [(shelf[name], describe) for shelf, describe in shelves if name in list(shelf)]
+    if not found:
         meant = near(name, [n for shelf, _ in shelves for n in shelf])
         hint = f" Did you mean {meant}?" if meant else " `pathlines list` shows all."
         raise UnknownNameError(f"There is nothing called `{name}`.{hint}")
-    for lines in found:
-        for title, text in lines:
-            if title == SETTING:
-                console().print(text)
-            else:
-                console().print(Text.assemble((f"{title:>13}", "bold"), f"  {text}"), soft_wrap=False)
-        console().print()
-    return None
+    return found
+
+
+def _print(rows: list[tuple[str, Any]]) -> None:
+    from rich.text import Text
+
+    for title, text in rows:
+        if title == SETTING:
+            console().print(text)
+        else:
+            console().print(Text.assemble((f"{title:>13}", "bold"), f"  {text}"), soft_wrap=False)
+    console().print()
 
 
 def _model(entry: Any) -> list[tuple[str, Any]]:
@@ -126,15 +139,15 @@ def _claim(entry: Any) -> list[tuple[str, Any]]:
     return [*rows, ("setting", type(entry.quick).__doc__), (SETTING, _table(entry.quick, entry.full))]
 
 
-def _table(quick: Any, full: Any) -> Any:
+def _table(quick: Any, full: Any, title: str = "--set", written: Callable[[str], str] = str) -> Any:
     """Name, symbol, meaning, what is allowed, and both sizes; the full one only where it differs."""
     from pathlines.foundation.setting import fields
 
     rows = []
     for f in fields(type(quick)):
         low, high = (_shown(getattr(s, f.name)) for s in (quick, full))
-        rows.append((f.name, f.symbol, _meaning(f), f.allowed, low, "" if high == low else high))
-    return _grid(("--set", "symbol", "meaning", "allowed", "quick", "full"), rows)
+        rows.append((written(f.name), f.symbol, _meaning(f), f.allowed, low, "" if high == low else high))
+    return _grid((title, "symbol", "meaning", "allowed", "quick", "full"), rows)
 
 
 def _shown(value: Any) -> str:
@@ -144,12 +157,18 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _print_schema(entry: Any) -> None:
-    """What --set accepts, with both sizes as examples."""
+def _print_schema(name: str, entries: list[Any]) -> None:
+    """What its options and --set accept, with the sizes it comes in as examples."""
     import msgspec
 
-    schema = msgspec.json.schema(type(entry.quick)) | {"examples": [entry.quick, entry.full]}
-    typer.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
+    from pathlines.foundation.errors import ArgumentError
+
+    if not entries:
+        raise ArgumentError(f"Option --schema is for what has settings, but `{name}` has none.")
+    for entry in entries:
+        sizes = [entry.quick, entry.full] if hasattr(entry, "quick") else [entry.parameters()]
+        schema = msgspec.json.schema(type(sizes[0])) | {"examples": sizes}
+        typer.echo(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
 
 
 def _observable(entry: Any) -> list[tuple[str, Any]]:
@@ -159,15 +178,12 @@ def _observable(entry: Any) -> list[tuple[str, Any]]:
 
 
 def _figure(entry: Any) -> list[tuple[str, Any]]:
-    from pathlines.foundation.parameters import meaning_of
-
-    rows = []
-    for name, value in entry.quick.items():
-        known, full = meaning_of(name, value), entry.full.get(name, value)
-        words = (known.symbol, _meaning(known)) if known else ("", "")
-        rows.append((_option(name), *words, _shown(value), "" if full == value else _shown(full)))
     said = [("figure", entry.name), ("caption", entry.caption), ("paper", entry.paper.citation)]
-    return [*said, (SETTING, _grid(("option", "symbol", "meaning", "quick", "full"), rows))]
+    return [
+        *said,
+        ("setting", type(entry.quick).__doc__),
+        (SETTING, _table(entry.quick, entry.full, "option", _option)),
+    ]
 
 
 def _paper(entry: Any) -> list[tuple[str, Any]]:

@@ -122,14 +122,12 @@ def verify(
 
 def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> None:
     """Refuse changed settings that would take days, by what claims were measured to cost."""
-    import msgspec
-
     from pathlines.claim import CLAIMS
     from pathlines.foundation.bounds import enlarged
 
     for name in {n for p in patterns for n in CLAIMS.match(p)} if changes else ():
         claim, cost = CLAIMS[name], CLAIMS[name].cost(size)
-        usual, wanted = (msgspec.to_builtins(claim.setting(size, c)) for c in ({}, changes))
+        usual, wanted = claim.setting(size), claim.setting(size, changes)
         enlarged(f"Claim `{name}`", 1.0 if cost is None else cost.seconds, usual, wanted, force=force)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from pathlines.foundation.files import whole_file, write_whole
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.setting import S
 
 
 class Reel(NamedTuple):
@@ -34,13 +35,9 @@ class Reel(NamedTuple):
 class Film(msgspec.Struct, frozen=True):
     """An animation that can be made again by anyone: its picture's ``make`` returns a ``Reel``."""
 
-    picture: Picture
+    picture: Picture[Any]
 
-    def setting(self, size: str = "quick", changes: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The setting of that size with some entries changed."""
-        return self.picture.setting(size, changes)
-
-    def reel(self, size: str = "quick", changes: dict[str, Any] | None = None) -> Reel:
+    def reel(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> Reel:
         """Compute everything that the frames show."""
         reel: Any = self.picture.draw(size, changes)
         return reel
@@ -50,12 +47,14 @@ ANIMATIONS: Registry[Film] = Registry("animation", "pathlines.draw.animations")
 
 
 def animation(
-    name: str, paper: Paper, caption: str, *, quick: dict[str, Any], full: dict[str, Any] | None = None
-) -> Callable[[Callable[[Any], Reel]], Film]:
+    name: str, paper: Paper, caption: str, *, quick: S, full: S | None = None
+) -> Callable[[Callable[[S], Reel]], Film]:
     """Register a function from a setting to a reel."""
 
-    def wrap(make: Callable[[Any], Any]) -> Film:
-        return ANIMATIONS.register(name, Film(Picture(name, paper, caption, quick, full or {}, make)))
+    def wrap(make: Callable[[S], Any]) -> Film:
+        return ANIMATIONS.register(
+            name, Film(Picture(name, paper, caption, quick, quick if full is None else full, make))
+        )
 
     return wrap
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
 
 import msgspec
 from matplotlib.figure import Figure
@@ -12,40 +11,41 @@ from matplotlib.figure import Figure
 from pathlines.draw.style import house_style
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
-from pathlines.foundation.setting import changed_setting
+from pathlines.foundation.setting import S, changed
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """A figure that can be drawn again by anyone: setting in, Matplotlib figure out."""
+class Picture(msgspec.Struct, Generic[S], frozen=True):
+    """A figure that can be drawn again by anyone: setting in, Matplotlib figure out.
+
+    ``quick`` and ``full`` are two settings of one record.
+    """
 
     name: str
     paper: Paper
     caption: str
-    quick: dict[str, Any]
-    full: dict[str, Any]
-    make: Callable[[Any], Figure]
+    quick: S
+    full: S
+    make: Callable[[S], Figure]
 
-    def setting(self, size: str = "quick", changes: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The setting of that size with some entries changed."""
-        return changed_setting(
-            f"Figure `{self.name}`", {**self.quick, **(self.full if size == "full" else {})}, changes
-        )
+    def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> S:
+        """The setting of that size with some fields changed; unknown names and what is not allowed are errors."""
+        return changed(f"Figure `{self.name}`", self.full if size == "full" else self.quick, changes)
 
-    def draw(self, size: str = "quick", changes: dict[str, Any] | None = None) -> Figure:
+    def draw(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> Figure:
         """Compute and draw."""
         with house_style():
-            return self.make(SimpleNamespace(**self.setting(size, changes)))
+            return self.make(self.setting(size, changes))
 
 
-FIGURES: Registry[Picture] = Registry("figure", "pathlines.draw.figures")
+FIGURES: Registry[Picture[Any]] = Registry("figure", "pathlines.draw.figures")
 
 
 def picture(
-    name: str, paper: Paper, caption: str, *, quick: dict[str, Any], full: dict[str, Any] | None = None
-) -> Callable[[Callable[[Any], Figure]], Picture]:
-    """Register a function from a setting to a figure."""
+    name: str, paper: Paper, caption: str, *, quick: S, full: S | None = None
+) -> Callable[[Callable[[S], Figure]], Picture[S]]:
+    """Register a function from a setting to a figure; without ``full`` it has one size."""
 
-    def wrap(make: Callable[[Any], Figure]) -> Picture:
-        return FIGURES.register(name, Picture(name, paper, caption, quick, full or {}, make))
+    def wrap(make: Callable[[S], Figure]) -> Picture[S]:
+        return FIGURES.register(name, Picture(name, paper, caption, quick, quick if full is None else full, make))
 
     return wrap

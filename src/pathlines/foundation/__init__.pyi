@@ -62,7 +62,6 @@ from pathlines.foundation.traceable import known as known
 from pathlines.foundation.load import load_file as load_file
 from pathlines.foundation.bounds import machine_memory as machine_memory
 from pathlines.foundation.programs import make_room_for_programs as make_room_for_programs
-from pathlines.foundation.parameters import meaning_of as meaning_of
 from pathlines.foundation.setting import means as means
 from pathlines.foundation.namespace import namespace as namespace
 from pathlines.foundation.registry import near as near

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.setting import Setting
 
 OPERATIONS = 1e15
 """Floating-point operations of about a day on one core."""
@@ -51,15 +53,14 @@ def affordable(what: str, *, memory: float = 0.0, operations: float = 0.0, force
     within(what, operations, OPERATIONS, "operations (a day is 1e+15)", force=force)
 
 
-def enlarged(
-    what: str, seconds: float, usual: Mapping[str, Any], wanted: Mapping[str, Any], *, force: bool = False
-) -> None:
+def enlarged(what: str, seconds: float, usual: Setting, wanted: Setting, *, force: bool = False) -> None:
     """Raise if a setting that usually takes ``seconds`` was changed to more than a day.
 
     Work is taken to grow in proportion to each whole number of the setting (the largest of a list; seeds do not count),
     which for numbers of tokens is the least it does.
     """
-    sizes = {name: (_largest(usual[name]), _largest(wanted[name])) for name in usual if "seed" not in name}
+    before, after = msgspec.to_builtins(usual), msgspec.to_builtins(wanted)
+    sizes = {name: (_largest(before[name]), _largest(after[name])) for name in before if "seed" not in name}
     grown = math.prod(max(1.0, after / max(before, 1.0)) for before, after in sizes.values())
     within(f"{what} at this setting", seconds * grown / 3600, HOURS, "hours", force=force)
 

@@ -16,24 +16,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 
 from pathlines.foundation import vocabulary as of
-from pathlines.foundation.setting import Field, Setting, fields, means
+from pathlines.foundation.setting import Setting, means
 
 PLAIN = (bool, int, float, str)
 Deviation = Annotated[of.NonNegative, means("standard deviation of the entries")]
 
 MEANINGS: dict[str, Any] = {
     "beta": of.Beta,
-    "n": of.Tokens,
     "d": of.Dimension,
-    "seed": of.Seed,
-    "runs": of.Runs,
-    "until": Annotated[of.NonNegative, means("where the run ends", "T")],
-    "betas": of.Betas,
-    "sizes": of.Sizes,
-    "samples": Annotated[of.Count, means("independent samples")],
-    "crowd": Annotated[of.Positive, means("tokens whose noise the start has", "N")],
-    "frames": Annotated[of.Count, means("recorded times")],
-    "rtol": of.Rtol,
     "heads": of.Heads,
     "step": of.Step,
     "logit_scale": of.LogitScale,
@@ -101,7 +91,7 @@ MEANINGS: dict[str, Any] = {
     "kind": of.Kind,
     "kernel": of.EnergyKernel,
 }
-"""What a parameter of that name means in every model, figure and film that does not say otherwise."""
+"""What a parameter of that name means in every model that does not say otherwise."""
 
 
 @cache
@@ -132,16 +122,6 @@ def _kind(parameter: inspect.Parameter) -> Any:
     shared = MEANINGS.get(parameter.name, plain)
     kind = said if get_origin(said) is Annotated else shared if _fits(default, shared) else plain
     return kind | None if default is None and kind is not Any else kind
-
-
-def meaning_of(name: str, value: Any) -> Field | None:
-    """What a setting of that name means, if the value is one of its kind."""
-    kind = MEANINGS.get(name)
-    value = tuple(value) if isinstance(value, list) else value
-    if kind is None or not _fits(value, kind):
-        return None
-    (found,) = fields(msgspec.defstruct("Setting", [(name, kind, value)]))
-    return found
 
 
 def _fits(default: Any, kind: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from pathlines.draw.animation import Reel, animation
 from pathlines.draw.figures.gaussian.cloud_drawing import CLASS_COLOURS, ellipse
 from pathlines.draw.figures.gaussian.disc_of_starts import paths
 from pathlines.draw.style import GRID, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.gaussian_fate import fates
 from pathlines.model.gaussian.examples import EXAMPLES
 
@@ -23,16 +25,25 @@ def _between(course: np.ndarray, frames: int) -> np.ndarray:
     return (1 - share) * course[low] + share * course[low + 1]
 
 
+class Ellipses(Setting):
+    """Weights and starts of the clouds."""
+
+    examples: of.PublishedWeights = ("line", "two-lines", "both", "blow-up")
+    frames: Annotated[of.Count, means("frames of the film")] = 60
+    until: of.ScaleFree = 30.0
+    flat: Annotated[of.Share, means("how flat the second cloud is at the start")] = 0.95
+
+
 @animation(
     "gaussian/ellipses",
     UNIFIED,
     "One-sigma ellipses of Gaussian token clouds over depth, softmax attention with the weights of the published "
     "figures, from a round cloud and a flat upright one. Time runs like the logarithm of the scale-free depth; the "
     "scale of each panel follows its cloud, whose size is written beside it.",
-    quick={"examples": ["line", "two-lines", "both", "blow-up"], "frames": 60, "until": 30.0, "flat": 0.95},
-    full={"frames": 180},
+    quick=Ellipses(),
+    full=Ellipses(frames=180),
 )
-def ellipses(s: Any) -> Reel:
+def ellipses(s: Ellipses) -> Reel:
     """One panel an example, two clouds a panel."""
     starts = np.array([np.eye(2) / 2, np.diag([1 - s.flat, 1 + s.flat]) / 2])
     figure, (panels,) = new_figure(1, len(s.examples), width=2.3, height=2.6)

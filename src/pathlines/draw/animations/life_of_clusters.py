@@ -6,7 +6,7 @@ metastability in the self-attention model, arXiv:2410.06833, for how long they l
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,9 @@ from matplotlib.collections import LineCollection
 from pathlines.domain.circle_law import QuietMoments, circle_quantiles, on_circle
 from pathlines.draw.animation import Reel, animation
 from pathlines.draw.style import COLOURS, GRID, INK, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.integrate.staircase import Staircase
@@ -40,7 +42,21 @@ class Course(NamedTuple):
     phase: list[str]
 
 
-def _formation(s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+class Life(Setting):
+    """A quiet start, and the frames."""
+
+    beta: of.Beta = 16.0
+    n: of.Tokens = 2000
+    crowd: of.Crowd = 100000.0
+    noisy: of.NoisyModes = 16
+    until: of.Until = 20.0
+    forming: Annotated[of.Count, means("frames of the formation")] = 60
+    coarsening: Annotated[of.Count, means("frames of the coarsening")] = 100
+    bins: Annotated[of.Count, means("directions of the ring")] = 120
+    seed: of.Seed = 3
+
+
+def _formation(s: Life) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(times, angles, energies) of the particle system, at even times up to ``until``."""
     key = jax.random.key(s.seed)
     start = on_circle(circle_quantiles(QuietMoments(s.crowd, s.noisy)(key), s.n))
@@ -58,7 +74,7 @@ def groups(angles: np.ndarray, gap: float) -> np.ndarray:
     return np.unique(linked(on_circle(jnp.asarray(angles)), gap), return_inverse=True)[1]
 
 
-def _coarsening(angles: np.ndarray, labels: np.ndarray, s: Any) -> Staircase:
+def _coarsening(angles: np.ndarray, labels: np.ndarray, s: Life) -> Staircase:
     """The clusters of the last particle state as points with masses, until one is left."""
     masses = np.bincount(labels) / len(labels)
     centres = [np.angle(np.exp(1j * angles[labels == q]).sum()) for q in range(len(masses))]
@@ -77,7 +93,7 @@ def _even_motion(stairs: Staircase, frames: int) -> tuple[np.ndarray, np.ndarray
     return np.interp(at, length, stairs.log_time) / np.log(10), np.interp(at, length, stairs.energy), np.stack(own, 1)
 
 
-def compute(s: Any) -> Course:
+def compute(s: Life) -> Course:
     """Both phases joined; the frames of coarsening begin where the particles end."""
     times, angles, energy = _formation(s)
     labels = groups(angles[-1], 0.5 / np.sqrt(s.beta))
@@ -135,7 +151,7 @@ class _Ring:
 class _Stairs:
     """Energy against log t, growing; the whole course as a shadow."""
 
-    def __init__(self, axes: Axes, film: Course, s: Any) -> None:
+    def __init__(self, axes: Axes, film: Course, s: Life) -> None:
         axes.plot(film.log_time, film.energy, color=GRID, lw=1.2, zorder=1)
         (self.line,) = axes.plot([], [], color=COLOURS[0], lw=2.0)
         (self.point,) = axes.plot([], [], "o", color=COLOURS[1], ms=6, zorder=5)
@@ -159,11 +175,10 @@ class _Stairs:
     "clusters form, stay for a long time, and merge one pair after another, each time exponentially later. Bars around "
     "the circle: square root of the share of tokens in each direction. Right: the energy climbs a staircase in log t. "
     "Particles are summed by Fourier series until their clusters are tight, then clusters move as points with masses.",
-    quick={"beta": 16.0, "n": 2000, "crowd": 1e5, "noisy": 16, "until": 20.0, "forming": 60, "coarsening": 100,
-           "bins": 120, "seed": 3},
-    full={"beta": 25.0, "noisy": 24, "forming": 150, "coarsening": 250},
-)  # fmt: skip
-def life_of_clusters(s: Any) -> Reel:
+    quick=Life(),
+    full=Life(beta=25.0, noisy=24, forming=150, coarsening=250),
+)
+def life_of_clusters(s: Life) -> Reel:
     """Ring on the left, staircase on the right."""
     film = compute(s)
     figure, ((left, right),) = new_figure(1, 2, width=4.4, height=4.0)

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 
 from pathlines.foundation.registry import Registry
+from pathlines.foundation.vocabulary import Matrix
 from pathlines.model.gaussian.closure import GaussianClosure, gaussian_closure
 
-Matrix = list[list[float]]
 HALF = 2**-0.5
 
 
@@ -37,7 +37,7 @@ class Example(msgspec.Struct, frozen=True):
     @property
     def start(self) -> Matrix:
         """The round covariance of trace one, centre of the disc of starts."""
-        return [[0.5, 0.0], [0.0, 0.5]]
+        return (0.5, 0.0), (0.0, 0.5)
 
     @property
     def score(self) -> np.ndarray:
@@ -56,15 +56,15 @@ def disc_of_covariances(side: int, reach: float) -> np.ndarray:
 
 EXAMPLES: Registry[Example] = Registry("example", "pathlines.model")
 
-_IDENTITY = [[1.0, 0.0], [0.0, 1.0]]
-_QUERY = [[0.6764132657544725, 1.5210991859339182], [-0.5118762450490144, 1.150194635377595]]
-_KEY = [[-0.5907168066359194, -0.7687652516461853], [-0.33500916605030867, 0.09299944353450965]]
-_CONTRACTING = [[0.45805494822409054, 0.30834960696491165], [0.23148704503556228, 0.2774245517561259]]
-_LINE = [[0.4063236466758838, 0.913729223649989]]
+_IDENTITY = ((1.0, 0.0), (0.0, 1.0))
+_QUERY = ((0.6764132657544725, 1.5210991859339182), (-0.5118762450490144, 1.150194635377595))
+_KEY = ((-0.5907168066359194, -0.7687652516461853), (-0.33500916605030867, 0.09299944353450965))
+_CONTRACTING = ((0.45805494822409054, 0.30834960696491165), (0.23148704503556228, 0.2774245517561259))
+_LINE = ((0.4063236466758838, 0.913729223649989),)
 
 
 def _negative(matrix: Matrix) -> Matrix:
-    return [[-x for x in row] for row in matrix]
+    return tuple(tuple(-x for x in row) for row in matrix)
 
 
 def _add(name: str, title: str, value: Matrix, query: Matrix, key: Matrix, scale: float = HALF) -> None:
@@ -74,7 +74,7 @@ def _add(name: str, title: str, value: Matrix, query: Matrix, key: Matrix, scale
 _add(
     "zero",
     "convergence to zero",
-    [[2.6693776102802937, -0.6915301722052816], [-0.6915301722052816, 2.6874461223198938]],
+    ((2.6693776102802937, -0.6915301722052816), (-0.6915301722052816, 2.6874461223198938)),
     _CONTRACTING,
     _negative(_CONTRACTING),
 )
@@ -82,7 +82,7 @@ _add("line", "convergence to a line", _IDENTITY, _LINE, _negative(_LINE))
 _add(
     "two-lines",
     "convergence to two lines",
-    [[-0.34889445098943, 0.98370343335180], [0.58092283071714, 0.07028444085745]],
+    ((-0.34889445098943, 0.98370343335180), (0.58092283071714, 0.07028444085745)),
     _QUERY,
     _KEY,
 )
@@ -90,15 +90,15 @@ _add(
     "blow-up",
     "blow-up",
     _IDENTITY,
-    [[0.17407206219894, 0.48452074451908], [0.28021766219156, 1.30682141264678]],
+    ((0.17407206219894, 0.48452074451908), (0.28021766219156, 1.30682141264678)),
     _IDENTITY,
     1.0,
 )
 _add(
     "both",
     "convergence or blow-up",
-    [[1.83175300595879, -0.37688784393619], [0.34811234158601, -0.11628155656537]],
+    ((1.83175300595879, -0.37688784393619), (0.34811234158601, -0.11628155656537)),
     _QUERY,
     _KEY,
 )
-_add("exponential", "exponential growth", [[0.0, 1.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]], _IDENTITY, 1.0)
+_add("exponential", "exponential growth", ((0.0, 1.0), (1.0, 0.0)), ((0.0, 0.0), (1.0, 0.0)), _IDENTITY, 1.0)

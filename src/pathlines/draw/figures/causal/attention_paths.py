@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,8 +10,21 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KINETIC
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.causal.paths import hop_contributions, path_influence, rollout
+
+
+class Hops(Setting):
+    """A causal mask with ALiBi and how its hops are shown."""
+
+    n: of.Tokens = 256
+    slope: Annotated[of.NonNegative, means("ALiBi slope", "λ")] = 2.0
+    x: Annotated[of.NonNegative, means("depth times rate of a hop", "x")] = 1.2
+    hops: Annotated[of.Count, means("hops shown one by one")] = 4
+    layers: Annotated[of.Count, means("layers of the rivals", "L")] = 6
+    skip: Annotated[of.Share, means("residual share of rollout", "α")] = 0.5
 
 
 @picture(
@@ -20,9 +33,9 @@ from pathlines.limit.causal.paths import hop_contributions, path_influence, roll
     "Left: the influence of each token on the last one, split by the number of hops of attention; one hop makes "
     "recency, many hops make primacy. Right: the same mask under other weights of a hop, each over its mean: e^{xP} "
     "(flow), powers of the mask (arXiv:2603.10123) and rollout with a residual share (arXiv:2602.16837).",
-    quick={"n": 256, "slope": 2.0, "x": 1.2, "hops": 4, "layers": 6, "skip": 0.5},
+    quick=Hops(),
 )
-def attention_paths(s: Any) -> Figure:
+def attention_paths(s: Hops) -> Figure:
     """Stacked hops; rivals."""
     figure, ((left, right),) = new_figure(1, 2, width=4.0, height=3.0)
     mask, sigma = (s.n, s.slope), np.arange(1, s.n) / s.n

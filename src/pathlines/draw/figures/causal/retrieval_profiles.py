@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -11,10 +11,26 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, band, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KINETIC
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.retrieval import retrieval
 from pathlines.limit.causal.profile import retrieval_profile
 from pathlines.model.causal.decoder import CausalDecoder
+
+
+class Profiles(Setting):
+    """Prompts of the left panel, slopes and depths of both."""
+
+    beta: of.Beta = 1.0
+    slope: Annotated[of.NonNegative, means("ALiBi slope of the left panel", "λ")] = 2.0
+    steep: Annotated[of.NonNegative, means("ALiBi slope of the right panel", "λ")] = 4.0
+    vocabulary: Annotated[of.Count, means("words of the vocabulary", "K")] = 8
+    n: of.Tokens = 256
+    prompts: Annotated[of.Count, means("prompts of the estimator")] = 2000
+    depths: Annotated[of.Positives, means("depths of the left panel", "t")] = (0.3, 0.6, 1.0)
+    shares: Annotated[of.Positives, means("depths of the right panel, over t_rec")] = (0.3, 0.7, 1.0, 1.2, 1.6)
+    seed: of.Seed = 0
 
 
 @picture(
@@ -23,11 +39,10 @@ from pathlines.model.causal.decoder import CausalDecoder
     "What the last token remembers of the token at σ₀. Left: theory (dashed) over simulation by the adjoint estimator, "
     "± 2 standard errors; dots mark the worst position. Right: the closed form at depths up to and beyond t_rec, over "
     "its value at the end: the U loses its right arm, a maximum is buried inside the prompt, only primacy is left.",
-    quick={"beta": 1.0, "slope": 2.0, "steep": 4.0, "vocabulary": 8, "n": 256, "prompts": 2000,
-           "depths": [0.3, 0.6, 1.0], "shares": [0.3, 0.7, 1.0, 1.2, 1.6], "seed": 0},
-    full={"prompts": 20000, "n": 1024},
-)  # fmt: skip
-def retrieval_profiles(s: Any) -> Figure:
+    quick=Profiles(),
+    full=Profiles(prompts=20000, n=1024),
+)
+def retrieval_profiles(s: Profiles) -> Figure:
     """Simulation and theory; the family in depth."""
     figure, ((left, right),) = new_figure(1, 2, width=4.0, height=3.0)
     model, grid = CausalDecoder(s.beta, s.slope), np.linspace(0.004, 1, 400)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,8 +10,17 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, INK, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KINETIC
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.causal.profile import Profile
+
+
+class Shapes(Setting):
+    """The axis of slopes."""
+
+    slopes: Annotated[of.Count, means("slopes on the axis")] = 60
+    largest: Annotated[of.Positive, means("largest ALiBi slope shown", "λ")] = 8.0
 
 
 @picture(
@@ -20,9 +29,9 @@ from pathlines.limit.causal.profile import Profile
     "Shapes of the retrieval profile of a single mode, by slope λ and x = at. Below t_rec it is a U; between t_rec and "
     "t_mono, for λ > ln 4, recency is buried (a minimum and a maximum); above, only primacy is left. Shaded: where the "
     "theorem's condition x ≤ min{3−√3, 2(1−e^{−λ})} proves the U.",
-    quick={"slopes": 60, "largest": 8.0},
+    quick=Shapes(),
 )
-def shape_diagram(s: Any) -> Figure:
+def shape_diagram(s: Shapes) -> Figure:
     """Two curves and what lies between them."""
     figure, ((axes,),) = new_figure(width=5.0, height=3.3)
     slopes = np.linspace(0.05, s.largest, s.slopes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -14,7 +14,9 @@ from pathlines.domain import Euclidean
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar
 from pathlines.draw.style import COLOURS, HEAT, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.clustering.euclidean import classify_value
@@ -42,17 +44,29 @@ def _heat(axes: Axes, weights: np.ndarray, t: float, norm: PowerNorm) -> Any:
     return shown
 
 
+class Matrices(Setting):
+    """Starts in a cube, and when the matrices are shown."""
+
+    n: of.Tokens = 40
+    d: Annotated[of.Count, means("dimension of the lower row", "d")] = 80
+    start: of.Box = 1.0
+    times: of.Shown = (0.0, 1.0, 2.5, 4.0)
+    until: of.Until = 8.0
+    frames: of.Records = 81
+    tolerance: Annotated[of.Positive, means("singular values count to the rank above this share")] = 1e-06
+    seed: of.Seed = 0
+
+
 @picture(
     "clustering/attention-matrix",
     EMERGENCE,
     "The attention matrix P(t) along the true dynamics, tokens sorted by their leading coordinate at t = 0. In d = 1 "
     "(above) and in high dimension with a leading eigenvalue (below) the rows become unit vectors that point to the "
     "two extreme tokens: P ends Boolean and of rank two.",
-    quick={"n": 40, "d": 80, "start": 1.0, "times": [0.0, 1.0, 2.5, 4.0], "until": 8.0, "frames": 81,
-           "tolerance": 1e-6, "seed": 0},
-    full={"until": 12.0, "frames": 481},
-)  # fmt: skip
-def attention_matrices(s: Any) -> Figure:
+    quick=Matrices(),
+    full=Matrices(until=12.0, frames=481),
+)
+def attention_matrices(s: Matrices) -> Figure:
     """Heat maps at a few times, and the rank at all times."""
     columns = len(s.times) + 1
     figure, rows = new_figure(2, columns, 1.95, 2.15, width_ratios=[1] * (columns - 1) + [1.45])

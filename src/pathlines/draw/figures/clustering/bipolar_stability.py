@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import equinox as eqx
 import jax
@@ -16,7 +16,9 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import SPECTRAL_SELECTION
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.clustering.symmetric import polarisation_factor, pure_state_growth
 from pathlines.model import SelfAttention
 from pathlines.weights import FixedWeights
@@ -49,7 +51,18 @@ def _probes(own: float, plus: int, minus: int, betas: np.ndarray, ratios: np.nda
     return (np.asarray(rates) < 0).reshape(len(ratios), len(betas))
 
 
-def _region(axes: Axes, own: float, plus: int, minus: int, s: Any) -> Any:
+class Poles(Setting):
+    """Numbers of tokens at both poles, and the map."""
+
+    cases: Annotated[
+        tuple[tuple[float, of.Count, of.Count], ...], means("eigenvalue, tokens at e_p and at −e_p", "λ_p, n₊, n₋")
+    ] = ((1.0, 3, 3), (1.0, 4, 2), (-1.0, 3, 3))
+    beta_max: of.HighestBeta = 3.0
+    grid: of.MapSide = 90
+    probes: Annotated[of.Count, means("dots along each side of the map")] = 9
+
+
+def _region(axes: Axes, own: float, plus: int, minus: int, s: Poles) -> Any:
     betas, ratios = np.linspace(0.02, s.beta_max, s.grid), np.linspace(-1.25, 1.25, s.grid)
     growth = np.array([[pure_state_growth([own, own * q], 0, b, plus, minus) for b in betas] for q in ratios])
     norm = TwoSlopeNorm(0.0, -1.0, 1.0)
@@ -78,10 +91,10 @@ def _region(axes: Axes, own: float, plus: int, minus: int, s: Any) -> Any:
     "Linear stability of n₊ tokens at e_p and n₋ at −e_p for QᵀK = V symmetric: largest growth rate (blue decays, red "
     "grows) over β and λ_k/λ_p with the exact boundary σ. Dots are the eigenvalues of the Jacobian of the simulated "
     "vector field. Left and middle λ_p > 0, right λ_p < 0.",
-    quick={"cases": [[1.0, 3, 3], [1.0, 4, 2], [-1.0, 3, 3]], "beta_max": 3.0, "grid": 90, "probes": 9},
-    full={"grid": 360, "probes": 15},
+    quick=Poles(),
+    full=Poles(grid=360, probes=15),
 )
-def bipolar_stability(s: Any) -> Figure:
+def bipolar_stability(s: Poles) -> Figure:
     """One region a case."""
     figure, (panels,) = new_figure(1, len(s.cases), width=3.3, height=3.2)
     for axes, (own, plus, minus) in zip(panels, s.cases):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.spatial import ConvexHull
 
-from pathlines.draw.figures.clustering.hyperplanes import NAMES, draw_tokens, rescaled_run
+from pathlines.draw.figures.clustering.hyperplanes import NAMES, RescaledStart, draw_tokens, rescaled_run
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.orthographic import View, draw_box
 from pathlines.draw.style import COLOURS, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import means
 
 
 def _space(axes: Axes, z: np.ndarray, ends: np.ndarray, direction: np.ndarray, view: View) -> None:
@@ -49,27 +51,38 @@ def _distinct(points: np.ndarray, tolerance: float) -> np.ndarray:
     return np.array(kept)
 
 
+class Codimension(RescaledStart):
+    """A symmetric value matrix with one negative eigenvalue."""
+
+    until: of.Until = 16.0
+    shown_until: of.PathsUntil = 5.0
+    frames: of.Records = 241
+    seed: of.Seed = 1
+    azimuth: of.Azimuth = -140.0
+    elevation: of.Elevation = 24.0
+    value: of.ValueMatrix = (
+        (0.92761287, 0.94333073, 0.3827744),
+        (0.94333073, 0.59991396, 0.47825472),
+        (0.3827744, 0.47825472, 0.46668605),
+    )
+
+
 @picture(
     "clustering/codimension",
     EMERGENCE,
     "V symmetric in d = 3 with two positive eigenvalues and a negative one: two coordinates settle, at rates λ₁ and "
     "λ₂, and the third diverges like e^{|λ₃|t} in the rescaled frame, so the clusters are parallel lines (codimension "
     "2). Read literally, at most three of them cannot be a theorem: V = I allows polytopes with more vertices.",
-    quick={
-        "n": 20, "box": 5.0, "until": 16.0, "shown_until": 5.0, "frames": 241, "seed": 1, "azimuth": -140.0,
-        "elevation": 24.0,
-        "value": [[0.92761287, 0.94333073, 0.3827744], [0.94333073, 0.59991396, 0.47825472],
-                  [0.3827744, 0.47825472, 0.46668605]],
-    },
-    full={"frames": 961},
-)  # fmt: skip
-def codimension(s: Any) -> Figure:
+    quick=Codimension(),
+    full=Codimension(frames=961),
+)
+def codimension(s: Codimension) -> Figure:
     """Space, the settling plane, all three coordinates over time."""
     value = np.array(s.value)
     eigenvalues, vectors = np.linalg.eigh(value)
     order = np.argsort(eigenvalues)[::-1]
     eigenvalues, vectors = eigenvalues[order], vectors[:, order]
-    run = rescaled_run(value, s, s.seed, s.until)
+    run = rescaled_run(value, s)
     z, times = run["tokens"].values, run.time
     w = z @ vectors
     figure, ((space, plane, time),) = new_figure(1, 3, width=3.4, height=3.2)
@@ -90,18 +103,29 @@ def codimension(s: Any) -> Figure:
     return figure
 
 
+class Mixed(RescaledStart):
+    """A diagonal value matrix with a double eigenvalue."""
+
+    until: of.Until = 12.0
+    shown_until: of.PathsUntil = 1.6
+    frames: of.Records = 241
+    seed: of.Seed = 12
+    azimuth: of.Azimuth = -52.0
+    elevation: of.Elevation = 20.0
+    eigenvalues: Annotated[tuple[float, float, float], means("eigenvalues of V", "λ")] = (1.0, 1.0, -0.5)
+
+
 @picture(
     "clustering/mixed",
     EMERGENCE,
     "V = diag(1, 1, −½): in the plane F of the double eigenvalue the tokens run to the vertices of a polygon, while "
     "the third coordinate diverges like e^{t/2}; the clusters are vertical lines above the vertices.",
-    quick={"n": 20, "box": 5.0, "until": 12.0, "shown_until": 1.6, "frames": 241, "seed": 12, "azimuth": -52.0,
-           "elevation": 20.0, "eigenvalues": [1.0, 1.0, -0.5]},
-    full={"frames": 961},
-)  # fmt: skip
-def mixed(s: Any) -> Figure:
+    quick=Mixed(),
+    full=Mixed(frames=961),
+)
+def mixed(s: Mixed) -> Figure:
     """Space, the plane F with the polygon, and the diverging coordinate."""
-    run = rescaled_run(np.diag(s.eigenvalues), s, s.seed, s.until)
+    run = rescaled_run(np.diag(s.eigenvalues), s)
     z, times = run["tokens"].values, run.time
     figure, ((space, plane, time),) = new_figure(1, 3, width=3.4, height=3.2)
     feet = np.pad(_distinct(z[-1][:, :2], 0.2), ((0, 0), (0, 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.model.clustering.rescaled import RescaledAttention
 
@@ -46,7 +48,20 @@ def follow_leaders(values: np.ndarray, z: np.ndarray, times: np.ndarray, step: f
     return states
 
 
-def _solve(values: np.ndarray, start: np.ndarray, s: Any) -> tuple[np.ndarray, np.ndarray]:
+class ManyCoordinates(Setting):
+    """A sparse random value matrix, and starts in a cube."""
+
+    n: of.Tokens = 64
+    d: of.Dimension = 64
+    density: Annotated[of.Share, means("share of the entries of V that are not zero")] = 0.1
+    start: of.Box = 0.5
+    until: of.Until = 15.0
+    frames: of.Records = 151
+    step: of.TimeStep = 0.01
+    seed: of.Seed = 6
+
+
+def _solve(values: np.ndarray, start: np.ndarray, s: ManyCoordinates) -> tuple[np.ndarray, np.ndarray]:
     """Times and tokens in the eigenbasis, where coordinates of size e^{100} cannot drown the others."""
     model = RescaledAttention(np.diag(values))
     horizon = min(0.99 * model.horizon(start)[0], s.until)
@@ -92,10 +107,10 @@ def _diverging(axes: Axes, z: np.ndarray, values: np.ndarray, first: int, groups
     "Tokens in high dimension with a random symmetric V (no eigenvalue in (−1, 1)), coordinates in its eigenbasis. "
     "Left: coordinates with λₖ > 0 take two values, one for each sign of the leading coordinate. Middle: the spread "
     "inside the two groups over time. Right: coordinates with λₖ < 0 diverge like e^{|λₖ|t} in the rescaled frame.",
-    quick={"n": 64, "d": 64, "density": 0.1, "start": 0.5, "until": 15.0, "frames": 151, "step": 0.01, "seed": 6},
-    full={"n": 128, "d": 128, "frames": 301, "step": 0.005},
+    quick=ManyCoordinates(),
+    full=ManyCoordinates(n=128, d=128, frames=301, step=0.005),
 )
-def high_dimensional_coordinates(s: Any) -> Figure:
+def high_dimensional_coordinates(s: ManyCoordinates) -> Figure:
     """Limits, spreads, divergence."""
     rng = np.random.default_rng(s.seed)
     values, vectors = sparse_spectrum(s.d, s.density, rng)

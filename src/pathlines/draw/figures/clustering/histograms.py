@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,14 +13,29 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import HEAT, INK, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import pair_histogram
 
 
-def _starts(d: int, s: Any) -> Array:
+class Histograms(Setting):
+    """Uniform starts in several dimensions."""
+
+    n: of.Tokens = 32
+    dimensions: of.Dimensions = (2, 8, 512)
+    beta: of.Beta = 4.0
+    times: of.Shown = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0)
+    bins: of.Bins = 60
+    runs: of.Runs = 64
+    rtol: of.Rtol = 1e-05
+    seed: of.Seed = 0
+
+
+def _starts(d: int, s: Histograms) -> Array:
     """Uniform starts as (runs, n, n): in their span for d ≥ n, padded with zeros below; neither changes an overlap."""
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
     if d >= s.n:
@@ -31,7 +44,7 @@ def _starts(d: int, s: Any) -> Array:
     return jnp.pad(tokens, ((0, 0), (0, 0), (0, s.n - d)))
 
 
-def _densities(s: Any) -> np.ndarray:
+def _densities(s: Histograms) -> np.ndarray:
     """(dimensions, times, bins): the law of the overlap of a pair, over pairs and runs."""
     starts = jnp.concatenate([_starts(d, s) for d in s.dimensions])
     counted = pair_histogram.at(bins=s.bins)
@@ -41,7 +54,7 @@ def _densities(s: Any) -> np.ndarray:
     return shares.mean(axis=1) * s.bins / 2
 
 
-def _ridges(axes: Axes, d: int, density: np.ndarray, s: Any) -> None:
+def _ridges(axes: Axes, d: int, density: np.ndarray, s: Histograms) -> None:
     """One ridge a time, earliest on top; the last cell, where merged pairs pile up, is cut and given as a number."""
     edges = np.linspace(-1, 1, s.bins + 1)
     step = 0.75 * np.sqrt(density[:, :-1]).max() if d >= s.n else 1.15 * np.sqrt(density[:, :-1]).max()
@@ -75,11 +88,10 @@ def _ridges(axes: Axes, d: int, density: np.ndarray, s: Any) -> None:
     "right the share of the pairs in the last cell, where the peak is cut. In low "
     "dimension overlaps scatter over the whole interval while clusters merge; in high dimension they stay together and "
     "follow the equiangular curve γ_β(t).",
-    quick={"n": 32, "dimensions": [2, 8, 512], "beta": 4.0, "times": [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0], "bins": 60,
-           "runs": 64, "rtol": 1e-5, "seed": 0},
-    full={"runs": 1024, "bins": 100},
-)  # fmt: skip
-def histograms(s: Any) -> Figure:
+    quick=Histograms(),
+    full=Histograms(runs=1024, bins=100),
+)
+def histograms(s: Histograms) -> Figure:
     """One ridge plot a dimension."""
     figure, (panels,) = new_figure(1, len(s.dimensions), width=3.3, height=3.7)
     for axes, d, density in zip(panels, s.dimensions, _densities(s)):

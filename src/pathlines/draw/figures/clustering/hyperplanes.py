@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -14,7 +14,9 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.orthographic import View, draw_box, draw_faces, draw_paths, draw_points
 from pathlines.draw.style import COLOURS, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.limit.clustering.euclidean import classify_value, hyperplane_values
 from pathlines.model.clustering.rescaled import RescaledAttention
@@ -22,10 +24,21 @@ from pathlines.model.clustering.rescaled import RescaledAttention
 NAMES = ("$z_1$", "$z_2$", "$z_3$")
 
 
-def rescaled_run(value: np.ndarray, s: Any, seed: int, until: float) -> Run:
+class RescaledStart(Setting):
+    """Tokens that start in a cube, and the view."""
+
+    n: of.Tokens = 20
+    box: of.Box = 5.0
+    until: of.Until = 5.0
+    frames: of.Records = 201
+    seed: of.Seed = 2
+    elevation: of.Elevation = 16.0
+
+
+def rescaled_run(value: np.ndarray, s: RescaledStart) -> Run:
     """n tokens uniform on a cube, Q = K = I and the given V, in the frame that grows with e^{tV}."""
-    start = Euclidean(len(value)).cube(jax.random.key(seed), s.n, -s.box, s.box)
-    return flow(RescaledAttention(value), start, times=np.linspace(0, until, s.frames))
+    start = Euclidean(len(value)).cube(jax.random.key(s.seed), s.n, -s.box, s.box)
+    return flow(RescaledAttention(value), start, times=np.linspace(0, s.until, s.frames))
 
 
 def draw_tokens(axes: Axes, view: View, z: np.ndarray, size: float = 24.0) -> None:
@@ -94,23 +107,36 @@ def _eigenvalues(value: np.ndarray) -> str:
     return ", ".join(parts).replace("-", "−")
 
 
+class Hyperplanes(RescaledStart):
+    """Three value matrices."""
+
+    azimuths: Annotated[tuple[float, float], means("azimuths of the views in space", unit="degrees")] = (-48.0, -42.0)
+    flat: Annotated[of.Matrix, means("value matrix in the plane", "V")] = (
+        (0.64709742, 0.81911926),
+        (0.61210449, 0.63263484),
+    )
+    negative: Annotated[of.Matrix, means("value matrix in space, complex pair of negative real part", "V")] = (
+        (0.2362413, 0.0599536, 0.40506019),
+        (0.81321448, 0.49948705, 0.33754772),
+        (0.2160645, 0.38505272, 0.14588075),
+    )
+    positive: Annotated[of.Matrix, means("value matrix in space, complex pair of positive real part", "V")] = (
+        (0.18608476, 0.34391026, 0.13905949),
+        (0.35244288, 0.6694859, 0.39992145),
+        (0.46685606, 0.17094454, 0.42092308),
+    )
+
+
 @picture(
     "clustering/hyperplanes",
     EMERGENCE,
     "Rescaled tokens in R^d when V has one leading positive eigenvalue λ₁ (left: d = 2; middle and right: d = 3 with a "
     "complex pair of negative and of positive real part). The leading coordinate φ₁*(z) of every token converges to "
     "one of at most three values a, 0, b, so the tokens settle on parallel hyperplanes.",
-    quick={
-        "n": 20, "box": 5.0, "until": 5.0, "frames": 201, "seed": 2, "elevation": 16.0, "azimuths": [-48.0, -42.0],
-        "flat": [[0.64709742, 0.81911926], [0.61210449, 0.63263484]],
-        "negative": [[0.2362413, 0.0599536, 0.40506019], [0.81321448, 0.49948705, 0.33754772],
-                     [0.2160645, 0.38505272, 0.14588075]],
-        "positive": [[0.18608476, 0.34391026, 0.13905949], [0.35244288, 0.6694859, 0.39992145],
-                     [0.46685606, 0.17094454, 0.42092308]],
-    },
-    full={"frames": 801, "until": 8.0},
-)  # fmt: skip
-def hyperplanes(s: Any) -> Figure:
+    quick=Hyperplanes(),
+    full=Hyperplanes(frames=801, until=8.0),
+)
+def hyperplanes(s: Hyperplanes) -> Figure:
     """Tokens above, their leading coordinate below."""
     figure, (above, below) = new_figure(2, 3, width=3.4, height=2.7, height_ratios=[1.25, 1])
     views = (None, *(View(a, s.elevation) for a in s.azimuths))
@@ -118,7 +144,7 @@ def hyperplanes(s: Any) -> Figure:
         value = np.array(matrix)
         dual = classify_value(value).left
         assert dual is not None
-        run = rescaled_run(value, s, s.seed, s.until)
+        run = rescaled_run(value, s)
         z = run["tokens"].values
         levels = list(hyperplane_values(z[-1], dual))
         if view is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import layers
 from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.limit.clustering.layers import layers_to_deficit
@@ -50,17 +52,27 @@ def token_boundary(n: int, beta: float, delta: float, step: float, depth: int) -
     return crossing_time(run.time, run["u_mean"].values, delta)
 
 
+class Stacks(Setting):
+    """Steps of the layers and the axis of β."""
+
+    n: of.Tokens = 32
+    delta: of.Nearness = 0.001
+    steps: of.Steps = (0.05, 0.1, 0.2, 0.5)
+    beta_max: of.HighestBeta = 9.0
+    betas: of.BetaPoints = 28
+    token_betas: Annotated[of.NonNegatives, means("of the circles", "β")] = (1.0, 4.0, 7.0)
+
+
 @picture(
     "clustering/layer-vs-flow",
     PERSPECTIVE,
     "Boundary of the phase diagram in high dimension: exact Γ of the flow (dashed) against stacks of Post-LN layers "
     "x ← N(x + ηA) at depth-time ηℓ. A layer moves a token by η/(1 + ηh), h = ⟨x, A⟩, so a diagram drawn with η = 0.1 "
     "is late by 5–10 %. Right: the delay, its exact value to first order in η (dotted), and tokens (circles).",
-    quick={"n": 32, "delta": 1e-3, "steps": [0.05, 0.1, 0.2, 0.5], "beta_max": 9.0, "betas": 28,
-           "token_betas": [1.0, 4.0, 7.0]},
-    full={"betas": 90, "token_betas": [1.0, 2.0, 4.0, 6.0, 7.0, 8.0, 9.0]},
-)  # fmt: skip
-def layer_vs_flow(s: Any) -> Figure:
+    quick=Stacks(),
+    full=Stacks(betas=90, token_betas=(1.0, 2.0, 4.0, 6.0, 7.0, 8.0, 9.0)),
+)
+def layer_vs_flow(s: Stacks) -> Figure:
     """The boundary, and how late the layers are."""
     betas = np.linspace(0.1, s.beta_max, s.betas)
     exact = phase_curve(betas, s.n, s.delta)

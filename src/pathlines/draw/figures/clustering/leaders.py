@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from pathlines.domain import Euclidean
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.model.clustering.rescaled import RescaledAttention
@@ -37,15 +39,25 @@ def _graph(axes: Axes, z: np.ndarray, weights: np.ndarray, threshold: float) -> 
     axes.scatter(*z[leads].T, s=area[leads], color=COLOURS[1], edgecolor="white", lw=0.6, zorder=4)
 
 
+class Leaders(Setting):
+    """A start in a square, and the edges shown."""
+
+    n: of.Tokens = 20
+    start: of.Box = 1.0
+    times: of.Shown = (0.0, 1.5, 3.0, 10.0)
+    threshold: Annotated[of.Positive, means("weight of attention from which an edge is drawn")] = 0.0001
+    seed: of.Seed = 9
+
+
 @picture(
     "clustering/leaders",
     EMERGENCE,
     "The attention graph in d = 2 with random positive semi-definite V and A (Q = K = A): an edge i → j where P_ij "
     "exceeds the threshold, tokens as large as the attention they receive. Everybody listens to everybody at t = 0; in "
     "the end everybody follows one of a few leaders.",
-    quick={"n": 20, "start": 1.0, "times": [0.0, 1.5, 3.0, 10.0], "threshold": 1e-4, "seed": 9},
+    quick=Leaders(),
 )
-def leaders(s: Any) -> Figure:
+def leaders(s: Leaders) -> Figure:
     """The graph at a few times."""
     rng = np.random.default_rng(s.seed)
     b, c = rng.uniform(-1, 1, (2, 2, 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import LONG_CONTEXT
+from pathlines.foundation.setting import Setting, means
 from pathlines.kernels import attend
 from pathlines.limit.clustering.long_context import critical_gamma, output_overlap, output_overlap_limit
 
@@ -27,7 +29,19 @@ def layer_overlap(n: int, gamma: float, rho: float) -> float:
     return float(first @ second / np.sqrt((first @ first) * (second @ second)))
 
 
-def _map(axes: Axes, n: int, s: Any) -> Any:
+class Contexts(Setting):
+    """Numbers of tokens, and the axes."""
+
+    sizes: of.Sizes = (100, 10000, 1000000)
+    rho_max: Annotated[of.Share, means("largest correlation before", "ρ")] = 0.8
+    gamma_max: Annotated[of.Positive, means("largest β/ln n shown", "γ")] = 5.0
+    grid: of.MapSide = 161
+    rho: Annotated[of.Share, means("correlation before, of the cut", "ρ")] = 0.5
+    points: Annotated[of.Count, means("simulated layers")] = 14
+    simulated: Annotated[of.Count, means("tokens of the simulated layers", "n")] = 100
+
+
+def _map(axes: Axes, n: int, s: Contexts) -> Any:
     rho = np.linspace(0.005, s.rho_max, s.grid)
     gamma = np.linspace(0.0, s.gamma_max, s.grid)
     values = output_overlap(n, gamma[:, None], rho[None, :])
@@ -40,7 +54,7 @@ def _map(axes: Axes, n: int, s: Any) -> Any:
     return shown
 
 
-def _cut(axes: Axes, s: Any) -> None:
+def _cut(axes: Axes, s: Contexts) -> None:
     gamma = np.linspace(0, s.gamma_max, 401)
     for n, colour in zip(s.sizes, (COLOURS[5], COLOURS[0], COLOURS[4])):
         power = round(np.log10(n))
@@ -62,11 +76,10 @@ def _cut(axes: Axes, s: Any) -> None:
     "One attention layer without residual on n tokens of common correlation ρ, at β = γ ln n: below γ_c = 1/(1−ρ) the "
     "layer collapses its input, above it copies it, and the transition sharpens as the context grows. Circles are the "
     "layer itself, lines the exact finite-n formula.",
-    quick={"sizes": [100, 10_000, 1_000_000], "rho_max": 0.8, "gamma_max": 5.0, "grid": 161, "rho": 0.5,
-           "points": 14, "simulated": 100},
-    full={"grid": 641, "points": 28, "simulated": 1000},
-)  # fmt: skip
-def long_context(s: Any) -> Figure:
+    quick=Contexts(),
+    full=Contexts(grid=641, points=28, simulated=1000),
+)
+def long_context(s: Contexts) -> Figure:
     """Maps at growing n, and a cut."""
     figure, (panels,) = new_figure(1, len(s.sizes) + 1, width=2.85, height=3.0, width_ratios=[1] * len(s.sizes) + [1.2])
     for axes, n in zip(panels, s.sizes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.clustering.equiangular import phase_curve
 from pathlines.sweep.phase import phase_diagram
 
@@ -41,7 +43,23 @@ def draw_gamma(axes: Axes, n: int, delta: float, kind: str = "sa") -> None:
     theory_line(axes, t[inside], beta[inside], label=r"exact $\Gamma$ (limit $d → ∞$)", lw=1.5)
 
 
-def _panels(s: Any, kind: str) -> Figure:
+class Diagram(Setting):
+    """Uniform starts in several dimensions, and the axes."""
+
+    dimensions: of.Dimensions = (2, 8, 512)
+    columns: Annotated[of.Count, means("panels per row")] = 3
+    n: of.Tokens = 32
+    beta_min: of.LowestBeta = 0.1
+    beta_max: of.HighestBeta = 9.0
+    betas: of.BetaPoints = 24
+    until: of.Until = 30.0
+    times: of.TimePoints = 121
+    samples: of.Samples = 32
+    delta: of.Nearness = 0.001
+    seed: of.Seed = 0
+
+
+def _panels(s: Diagram, kind: str) -> Figure:
     rows = -(-len(s.dimensions) // s.columns)
     figure, grid = new_figure(rows, s.columns, width=2.75, height=2.6)
     betas = np.linspace(s.beta_min, s.beta_max, s.betas)
@@ -68,11 +86,10 @@ def _panels(s: Any, kind: str) -> Figure:
     "Probability that two of n uniform tokens have merged, over depth-time and inverse temperature, for growing "
     "dimension (true flow, not layers). Dashed: the exact curve Γ of the equiangular flow, which is the boundary in "
     "high dimension; in low dimension clusters form early and then wait.",
-    quick={"dimensions": [2, 8, 512], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 9.0, "betas": 24,
-           "until": 30.0, "times": 121, "samples": 32, "delta": 1e-3, "seed": 0},
-    full={"dimensions": [2, 4, 8, 16, 32, 64, 128, 512], "columns": 4, "betas": 90, "times": 200, "samples": 2048},
-)  # fmt: skip
-def phase_diagram_sa(s: Any) -> Figure:
+    quick=Diagram(),
+    full=Diagram(dimensions=(2, 4, 8, 16, 32, 64, 128, 512), columns=4, betas=90, times=200, samples=2048),
+)
+def phase_diagram_sa(s: Diagram) -> Figure:
     """SA."""
     return _panels(s, "sa")
 
@@ -82,11 +99,17 @@ def phase_diagram_sa(s: Any) -> Figure:
     PERSPECTIVE,
     "The same diagram for unnormalised attention, whose clock runs faster the larger β: collapse comes earlier, not "
     "later, so it is no time change of self-attention.",
-    quick={"dimensions": [2, 16, 65536], "columns": 3, "n": 32, "beta_min": 0.1, "beta_max": 7.0, "betas": 16,
-           "until": 1.0, "times": 121, "samples": 32, "delta": 1e-3, "seed": 0},
-    full={"dimensions": [2, 4, 8, 16, 32, 128, 1024, 65536], "columns": 4, "beta_max": 9.0, "betas": 90,
-          "times": 200, "samples": 256},
-)  # fmt: skip
-def phase_diagram_usa(s: Any) -> Figure:
+    quick=Diagram(dimensions=(2, 16, 65536), beta_max=7.0, betas=16, until=1.0),
+    full=Diagram(
+        dimensions=(2, 4, 8, 16, 32, 128, 1024, 65536),
+        beta_max=9.0,
+        betas=90,
+        until=1.0,
+        columns=4,
+        times=200,
+        samples=256,
+    ),
+)
+def phase_diagram_usa(s: Diagram) -> Figure:
     """USA."""
     return _panels(s, "usa")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -17,7 +17,9 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.orthographic import View, draw_box, draw_faces, draw_paths, draw_points
 from pathlines.draw.style import COLOURS, HEAT, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.model.clustering.rescaled import RescaledAttention
@@ -25,7 +27,20 @@ from pathlines.observable.attention import leaders
 from pathlines.observable.euclidean import dist_vertices
 
 
-def _run(d: int, seed: int, s: Any) -> Run:
+class Hulls(Setting):
+    """Starts in a cube, and the outlines of their hulls."""
+
+    n: of.Tokens = 20
+    box: of.Box = 5.0
+    until: of.Until = 5.0
+    hull_every: Annotated[of.Positive, means("time between two outlines", "Δt", unit="depth-time")] = 0.5
+    frames: of.Records = 201
+    seeds: Annotated[tuple[int, int], means("seeds of the starts in the plane and in space")] = (6, 7)
+    azimuth: of.Azimuth = -58.0
+    elevation: of.Elevation = 20.0
+
+
+def _run(d: int, seed: int, s: Hulls) -> Run:
     start = Euclidean(d).cube(jax.random.key(seed), s.n, -s.box, s.box)
     times = np.unique(np.concatenate([np.linspace(0, s.until, s.frames), np.arange(0, s.until, s.hull_every)]))
     return flow(RescaledAttention(np.eye(d)), start, times=times, record=[positions, leaders, dist_vertices])
@@ -35,7 +50,7 @@ def _vertices(run: Run) -> np.ndarray:
     return run["tokens"].values[-1][run["leaders"].values[-1]]
 
 
-def _plane(axes: Axes, run: Run, s: Any) -> LineCollection:
+def _plane(axes: Axes, run: Run, s: Hulls) -> LineCollection:
     """Paths in the plane inside their hulls at t = 0, Δ, 2Δ, …"""
     z, times = run["tokens"].values, run.time
     shown = np.arange(0, s.until, s.hull_every)
@@ -56,7 +71,7 @@ def _plane(axes: Axes, run: Run, s: Any) -> LineCollection:
     return outlines
 
 
-def _space(axes: Axes, run: Run, s: Any) -> None:
+def _space(axes: Axes, run: Run, s: Hulls) -> None:
     z, view = run["tokens"].values, View(s.azimuth, s.elevation)
     draw_box(axes, view, z[0].min(axis=0) - 0.4, z[0].max(axis=0) + 0.4, ("$z_1$", "$z_2$", "$z_3$"))
     corners = _vertices(run)
@@ -68,7 +83,7 @@ def _space(axes: Axes, run: Run, s: Any) -> None:
     axes.set_title(f"d = 3, n = {s.n}, V = I")
 
 
-def _distances(axes: Axes, run: Run, s: Any) -> None:
+def _distances(axes: Axes, run: Run, s: Hulls) -> None:
     """How far each token still is from the nearest leader; leaders themselves are at distance zero."""
     distance = np.where(run["leaders"].values, np.nan, run["dist_vertices"].values)
     distance[~np.isfinite(distance)] = np.nan
@@ -84,11 +99,10 @@ def _distances(axes: Axes, run: Run, s: Any) -> None:
     EMERGENCE,
     "Rescaled tokens z = e^{-t}x in R^d with Q = K = V = I: the convex hull (outlines, one every Δt) shrinks to a "
     "polytope whose vertices are leaders that follow themselves; every other token runs to one of them like e^{-t}.",
-    quick={"n": 20, "box": 5.0, "until": 5.0, "hull_every": 0.5, "frames": 201, "seeds": [6, 7], "azimuth": -58.0,
-           "elevation": 20.0},
-    full={"frames": 601},
-)  # fmt: skip
-def polytopes(s: Any) -> Figure:
+    quick=Hulls(),
+    full=Hulls(frames=601),
+)
+def polytopes(s: Hulls) -> Figure:
     """Two dimensions, three dimensions, and the rate."""
     figure, ((plane, space, rate),) = new_figure(1, 3, width=3.4, height=3.2)
     flat = _run(2, s.seeds[0], s)

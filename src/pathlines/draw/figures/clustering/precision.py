@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,11 +10,25 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
 from pathlines.observable.pairs import deficits
+
+
+class Collapse(Setting):
+    """A start in a hemisphere."""
+
+    n: of.Tokens = 6
+    d: of.Dimension = 3
+    beta: of.Beta = 2.0
+    until: of.Until = 150.0
+    frames: of.Records = 301
+    rtol: of.Rtol = 1e-12
+    seed: of.Seed = 1
 
 
 @picture(
@@ -25,10 +37,10 @@ from pathlines.observable.pairs import deficits
     "A start in a hemisphere collapses like u₁₂ = 1 − ⟨x₁,x₂⟩ ~ C e^{−2t}. One minus the inner product of the tokens "
     "is lost at 1e-16, half the squared distance of the same tokens at 1e-33, while the equation for the deficits "
     "themselves keeps its digits to the end (right: deviation from C, which must be constant).",
-    quick={"n": 6, "d": 3, "beta": 2.0, "until": 150.0, "frames": 301, "rtol": 1e-12, "seed": 1},
-    full={"frames": 1501},
+    quick=Collapse(),
+    full=Collapse(frames=1501),
 )
-def precision(s: Any) -> Figure:
+def precision(s: Collapse) -> Figure:
     """The deficit three ways, and how constant u e^{2t} is."""
     sphere = Sphere(s.d)
     anywhere = np.asarray(sphere.uniform(jax.random.key(s.seed), s.n))

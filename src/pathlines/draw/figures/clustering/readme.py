@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,9 @@ from pathlines.draw.figures.clustering.sphere_snapshots import cluster_inks, dra
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar
 from pathlines.draw.style import COLOURS
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run
 from pathlines.observable.clusters import cluster_count
 from pathlines.observable.energy import energy_fraction
@@ -22,7 +24,34 @@ from pathlines.sweep.phase import phase_diagram
 COUNT = cluster_count.at(delta=1e-3)
 
 
-def _staircase(axes: Axes, run: Run, s: Any) -> None:
+class Overview(Setting):
+    """The sphere on the left, the diagram on the right."""
+
+    n: of.Tokens = 200
+    beta: of.Beta = 9.0
+    times: Annotated[of.NonNegatives, means("when the four spheres are shown", "t", unit="depth-time")] = (
+        0.0,
+        2.0,
+        6.0,
+        100.0,
+    )
+    until: of.Until = 1000.0
+    frames: of.Records = 400
+    seed: of.Seed = 1
+    azimuth: of.Azimuth = 45.0
+    elevation: of.Elevation = -25.0
+    trail: of.Trail = 1.0
+    phase_n: Annotated[of.Count, means("tokens of the phase diagram", "n")] = 32
+    phase_d: Annotated[of.Count, means("dimension of the phase diagram", "d")] = 64
+    beta_max: of.HighestBeta = 9.0
+    betas: of.BetaPoints = 30
+    phase_until: Annotated[of.Positive, means("end of the phase diagram", "T", unit="depth-time")] = 30.0
+    phase_times: Annotated[of.Count, means("times on the axis of the phase diagram")] = 121
+    samples: of.Samples = 32
+    delta: of.Nearness = 0.001
+
+
+def _staircase(axes: Axes, run: Run, s: Overview) -> None:
     """Energy on the left axis, number of clusters on the right one, time on a log scale."""
     late = run.time > 0
     axes.semilogx(run.time[late], run["energy_fraction"].values[late], color=COLOURS[0], lw=2)
@@ -47,12 +76,10 @@ def _staircase(axes: Axes, run: Run, s: Any) -> None:
     "Tokens under self-attention (Q = K = V = I) gather in clusters on the sphere; the energy climbs a staircase while "
     "clusters wait and merge; over time and inverse temperature, high dimension has a sharp boundary whose exact "
     "equation (dashed) is known.",
-    quick={"n": 200, "beta": 9.0, "times": [0.0, 2.0, 6.0, 100.0], "until": 1000.0, "frames": 400, "seed": 1,
-           "azimuth": 45.0, "elevation": -25.0, "trail": 1.0, "phase_n": 32, "phase_d": 64, "beta_max": 9.0,
-           "betas": 30, "phase_until": 30.0, "phase_times": 121, "samples": 32, "delta": 1e-3},
-    full={"samples": 512, "betas": 90, "phase_times": 200},
-)  # fmt: skip
-def readme(s: Any) -> Figure:
+    quick=Overview(),
+    full=Overview(samples=512, betas=90, phase_times=200),
+)
+def readme(s: Overview) -> Figure:
     """Four spheres, a staircase, a phase diagram."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     left, middle, right = figure.subfigures(1, 3, width_ratios=[3.0, 3.4, 3.6])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +11,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, band, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import NORMALIZATION
+from pathlines.foundation.setting import Setting
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.clustering.schemes import reduced_trajectory, terminal_constant
 from pathlines.model.clustering.normalised import NormalisedAttention
@@ -23,7 +23,22 @@ from pathlines.observable.pairs import u_mean
 LABELS = {"post": "Post-LN", "pre": "Pre-LN", "mix": "Mix-LN", "peri": "Peri-LN", "ngpt": "nGPT", "sqrt": "√-scaling"}
 
 
-def _deficits(times: np.ndarray, s: Any) -> np.ndarray:
+class Schemes(Setting):
+    """Uniform starts, and parameters of the schemes."""
+
+    n: of.Tokens = 32
+    d: of.Dimension = 512
+    beta: of.Beta = 3.0
+    alpha: of.NgptStep = 1.0
+    switch: of.MixSwitch = 2.0
+    until: of.Until = 30.0
+    frames: of.Records = 61
+    runs: of.Runs = 12
+    rtol: of.Rtol = 1e-06
+    seed: of.Seed = 0
+
+
+def _deficits(times: np.ndarray, s: Schemes) -> np.ndarray:
     """Mean pair deficit of each (scheme, run) at each time, the same starts for all schemes."""
     choices = (PostLN(), PreLN(), MixLN(s.switch), PeriLN(), NGPT(s.alpha), SqrtScaling())
     keys = jax.random.split(jax.random.key(s.seed), s.runs)
@@ -40,11 +55,10 @@ def _deficits(times: np.ndarray, s: Any) -> np.ndarray:
     "Mean cosine similarity of n tokens against depth under six normalisation schemes, same starts, mean ± 2 standard "
     "errors (coloured) and the equiangular reduction from ρ = 0 (dashed). Right: one minus it, both scales "
     "logarithmic: Post-LN, nGPT and √-scaling collapse exponentially, Pre-, Mix- and Peri-LN only like t⁻².",
-    quick={"n": 32, "d": 512, "beta": 3.0, "alpha": 1.0, "switch": 2.0, "until": 30.0, "frames": 61, "runs": 12,
-           "rtol": 1e-6, "seed": 0},
-    full={"n": 64, "frames": 241, "runs": 64},
-)  # fmt: skip
-def schemes(s: Any) -> Figure:
+    quick=Schemes(),
+    full=Schemes(n=64, frames=241, runs=64),
+)
+def schemes(s: Schemes) -> Figure:
     """Similarity, and its deficit."""
     times = np.unique(np.concatenate([np.linspace(0, s.until, s.frames), np.geomspace(0.1, s.until, s.frames)]))
     u = _deficits(times, s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +13,32 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, band, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import SPECTRAL_SELECTION
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.model import SelfAttention
 from pathlines.observable.sphere import mode_mass, mode_signs
 from pathlines.weights import FixedWeights
+
+
+class Spectra(Setting):
+    """Uniform starts, and patterns of signs."""
+
+    n: of.Tokens = 12
+    beta: of.Beta = 1.0
+    until: of.Until = 4.0
+    frames: of.Records = 81
+    runs: of.Runs = 32
+    single: Annotated[of.Whole, means("single runs shown")] = 6
+    rtol: of.Rtol = 1e-06
+    seed: of.Seed = 0
+    patterns: Annotated[of.Matrix, means("eigenvalues of QᵀK = V, one row a panel", "λ")] = (
+        (3.0, 2.0, 1.0),
+        (3.0, 1.0, -2.0),
+        (1.0, -1.0, -3.0),
+        (-0.5, -1.0, -3.0),
+    )
 
 
 @picture(
@@ -26,11 +47,10 @@ from pathlines.weights import FixedWeights
     "Symmetric weights QᵀK = V = diag(λ): the mass n⁻¹Σ⟨xᵢ,eₖ⟩² of each eigenvector over time, mean ± 2 standard "
     "errors over uniform starts and a few single runs (thin), for each pattern of signs of λ. A leading positive "
     "eigenvalue takes everything; without one, the most negative does, in two antipodal groups.",
-    quick={"n": 12, "beta": 1.0, "until": 4.0, "frames": 81, "runs": 32, "single": 6, "rtol": 1e-6, "seed": 0,
-           "patterns": [[3.0, 2.0, 1.0], [3.0, 1.0, -2.0], [1.0, -1.0, -3.0], [-0.5, -1.0, -3.0]]},
-    full={"runs": 512, "frames": 241},
-)  # fmt: skip
-def spectra(s: Any) -> Figure:
+    quick=Spectra(),
+    full=Spectra(runs=512, frames=241),
+)
+def spectra(s: Spectra) -> Figure:
     """One panel a sign pattern."""
     d = len(s.patterns[0])
     times = np.linspace(0, s.until, s.frames)

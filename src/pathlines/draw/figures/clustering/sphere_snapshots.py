@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.orthographic import PANE, View, draw_on_sphere, draw_paths, draw_sphere
 from pathlines.draw.style import COLOURS, INK, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERSPECTIVE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.model import SelfAttention
@@ -87,17 +89,33 @@ def _circle(axes: Axes, x: np.ndarray, recent: np.ndarray, inks: np.ndarray, are
     axes.set_axis_off()
 
 
+class Snapshots(Setting):
+    """One uniform start per row, and the view."""
+
+    n: of.Tokens = 64
+    rows: Annotated[tuple[tuple[of.Count, of.NonNegative], ...], means("each row", "d, β")] = (
+        (3, 1.0),
+        (3, 9.0),
+        (2, 9.0),
+    )
+    times: of.Shown = (0.0, 1.0, 3.0, 6.0, 15.0)
+    trail: of.Trail = 1.0
+    frames: of.Records = 151
+    seed: of.Seed = 0
+    azimuth: of.Azimuth = 35.0
+    elevation: of.Elevation = 22.0
+
+
 @picture(
     "clustering/sphere-snapshots",
     PERSPECTIVE,
     "Self-attention with Q = K = V = I from uniform tokens: straight collapse to one point at β = 1, several clusters "
     "that outlast the picture at large β. Colours are the clusters at the last time, dots grow with the number of "
     "tokens in them, trails show recent motion, and what is on the far side is pale.",
-    quick={"n": 64, "rows": [[3, 1.0], [3, 9.0], [2, 9.0]], "times": [0.0, 1.0, 3.0, 6.0, 15.0], "trail": 1.0,
-           "frames": 151, "seed": 0, "azimuth": 35.0, "elevation": 22.0},
-    full={"frames": 601},
-)  # fmt: skip
-def sphere_snapshots(s: Any) -> Figure:
+    quick=Snapshots(),
+    full=Snapshots(frames=601),
+)
+def sphere_snapshots(s: Snapshots) -> Figure:
     """One row per setting, one column per time."""
     figure, grid = new_figure(len(s.rows), len(s.times), width=1.75, height=1.9)
     times = np.union1d(np.linspace(0, s.times[-1], s.frames), s.times)

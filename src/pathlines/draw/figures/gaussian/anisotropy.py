@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,12 +11,24 @@ from pathlines.draw.figures.gaussian.cloud_drawing import ellipse
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, HEAT, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.model.gaussian.closure import sigma_points
 from pathlines.model.gaussian.examples import EXAMPLES
 
 _NAMES = {"softmax": "softmax", "l2": "l2", "sinkhorn": "Sinkhorn (ε = 1)"}
+
+
+class Anisotropy(Setting):
+    """One set of weights under several kinds of attention."""
+
+    example: Annotated[str, means("published weights: zero, line, two-lines, blow-up or both")] = "line"
+    kinds: of.ClosureKinds = ("softmax", "l2", "sinkhorn")
+    until: of.Until = 24.0
+    ellipses: of.Ellipses = 8
+    frames: of.Records = 61
 
 
 @picture(
@@ -25,9 +37,9 @@ _NAMES = {"softmax": "softmax", "l2": "l2", "sinkhorn": "Sinkhorn (ε = 1)"}
     "The same weights under softmax, l2 and Sinkhorn attention: one-sigma ellipses of a cloud at equal depths (drawn "
     "side by side, at true size) and, below, the share λ₁/tr Σ of the leading axis. All three flatten the cloud onto "
     "the kernel of Q, at their own pace.",
-    quick={"example": "line", "kinds": ["softmax", "l2", "sinkhorn"], "until": 24.0, "ellipses": 8, "frames": 61},
+    quick=Anisotropy(),
 )
-def anisotropy(s: Any) -> Figure:
+def anisotropy(s: Anisotropy) -> Figure:
     """Rows of ellipses, then curves."""
     example = EXAMPLES[s.example]
     start = sigma_points(np.zeros(2), example.start)

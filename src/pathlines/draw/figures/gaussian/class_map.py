@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
@@ -13,10 +13,21 @@ from pathlines.draw.figures.gaussian.cloud_drawing import CLASS_COLOURS
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, INK, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.gaussian_fate import CLASSES, fates
 from pathlines.limit.gaussian.context import CRITICAL, rate_exponent, scalar_critical_time
 from pathlines.model.gaussian.closure import SoftmaxGaussian
+
+
+class Plane(Setting):
+    """The plane of weights."""
+
+    points: of.MapSide = 32
+    reach: Annotated[of.Positive, means("largest |a| and |v| shown")] = 2.0
+    turn: Annotated[float, means("entry x of V", "x")] = 0.4
+    rtol: of.Rtol = 1e-06
 
 
 @picture(
@@ -25,10 +36,10 @@ from pathlines.model.gaussian.closure import SoftmaxGaussian
     "Fate of the round cloud Σ₀ = I under softmax attention over the plane of weights V = [[1, x], [−x, v]] with "
     "x = 0.4, A = [[a, 1], [0, −1]]: v upwards, a to the right. Regions of blow-up and convergence interlock; "
     "borders are where an extremal eigenvalue or the sign of uᵀAu changes.",
-    quick={"points": 32, "reach": 2.0, "turn": 0.4, "rtol": 1e-6},
-    full={"points": 96},
+    quick=Plane(),
+    full=Plane(points=96),
 )
-def class_map(s: Any) -> Figure:
+def class_map(s: Plane) -> Figure:
     """A map of classes; an even number of points keeps off a = -1/4, where A + Aᵀ is singular and rounding decides."""
     line = np.linspace(-s.reach, s.reach, s.points)
     a, v = (g.ravel() for g in np.meshgrid(line, line))
@@ -49,15 +60,22 @@ def class_map(s: Any) -> Figure:
     return figure
 
 
+class Validity(Setting):
+    """Starts on the line."""
+
+    starts: Annotated[of.Positives, means("standard deviations at the start", "σ₀")] = (0.1, 0.2, 0.4, 0.6)
+    largest: Annotated[of.Positive, means("largest θ shown", "θ")] = 3.0
+
+
 @picture(
     "gaussian/validity-window",
     UNIFIED,
     "Where finite contexts follow the infinite-context theory, d = 1, v = a = 1. Left: θ(t) = aσ(t) for several starts "
     "grows to infinity at the blow-up time (vertical); the rate n^{-1/2} is lost at t_c, where θ = 1/√2 (dots). Right: "
     "exponent p of the mean-square error n^{-p} of the attention field over θ.",
-    quick={"starts": [0.1, 0.2, 0.4, 0.6], "largest": 3.0},
+    quick=Validity(),
 )
-def validity_window(s: Any) -> Figure:
+def validity_window(s: Validity) -> Figure:
     """θ over depth, exponent over θ."""
     figure, ((left, right),) = new_figure(1, 2, width=3.5, height=2.7)
     for k, size in enumerate(s.starts):

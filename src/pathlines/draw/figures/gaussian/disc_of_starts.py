@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
@@ -13,7 +11,9 @@ from pathlines.draw.figures.gaussian.cloud_drawing import CLASS_COLOURS, draw_di
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import HEAT, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting
 from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.side_by_side import side_by_side
 from pathlines.limit.gaussian.softmax import identity_value_blow_up
@@ -48,6 +48,16 @@ def draw_starts(axes: Axes, covariances: np.ndarray, found: list[Fate], title: s
     axes.set_title(title)
 
 
+class Paths(Setting):
+    """Starts on the disc of covariances, and weights."""
+
+    examples: of.PublishedWeights = ("zero", "line", "two-lines", "blow-up", "both")
+    side: of.DiscSide = 9
+    reach: of.DiscReach = 0.95
+    until: of.ScaleFree = 30.0
+    kind: of.ClosureKind = "softmax"
+
+
 @picture(
     "gaussian/disc-of-starts",
     UNIFIED,
@@ -55,11 +65,10 @@ def draw_starts(axes: Axes, covariances: np.ndarray, found: list[Fate], title: s
     "one covariance, scaled to trace one, on the disc (Σ₁₁−Σ₂₂, 2Σ₁₂)/tr Σ, whose rim holds the covariances of rank "
     "one; its colour is the fate, the ringed dot the end. Clouds may vanish, flatten onto one line or one of two, "
     "explode, or do either depending on the start.",
-    quick={"examples": ["zero", "line", "two-lines", "blow-up", "both"], "side": 9, "reach": 0.95, "until": 30.0,
-           "kind": "softmax"},
-    full={"side": 15},
-)  # fmt: skip
-def disc_of_starts(s: Any) -> Figure:
+    quick=Paths(),
+    full=Paths(side=15),
+)
+def disc_of_starts(s: Paths) -> Figure:
     """One disc an example."""
     return _discs(s, [(EXAMPLES[name].title, EXAMPLES[name].model(s.kind)) for name in s.examples])
 
@@ -72,16 +81,15 @@ def disc_of_starts(s: Any) -> Figure:
     "(“line”) only the first row of a covariance moves, and clouds converge without losing a dimension; of the "
     "others “two-lines” keep turning and are not decided, “blow-up” explode along an axis of the heads, and “both” all "
     "vanish.",
-    quick={"examples": ["zero", "line", "two-lines", "blow-up", "both"], "side": 9, "reach": 0.95, "until": 30.0,
-           "kind": "softmax"},
-    full={"side": 15},
-)  # fmt: skip
-def two_heads(s: Any) -> Figure:
+    quick=Paths(),
+    full=Paths(side=15),
+)
+def two_heads(s: Paths) -> Figure:
     """One disc an example, its rows split among two heads."""
     return _discs(s, [(f"weights “{name}”", EXAMPLES[name].by_rows(s.kind)) for name in s.examples])
 
 
-def _discs(s: Any, models: list[tuple[str, GaussianClosure]]) -> Figure:
+def _discs(s: Paths, models: list[tuple[str, GaussianClosure]]) -> Figure:
     """A disc for each title and model."""
     starts = disc_of_covariances(s.side, s.reach)
     figure, (panels,) = new_figure(1, len(models), width=2.5, height=2.9)
@@ -95,16 +103,23 @@ def _discs(s: Any, models: list[tuple[str, GaussianClosure]]) -> Figure:
     return figure
 
 
+class Disc(Setting):
+    """Starts on the disc of covariances."""
+
+    side: of.DiscSide = 25
+    reach: of.DiscReach = 0.98
+
+
 @picture(
     "gaussian/blow-up-times",
     UNIFIED,
     "Depth T* at which a Gaussian cloud explodes under softmax attention, over the disc of starts of trace one, for "
     "the weights of the published blow-up figure (V = I, closed form) and for weights where only some starts explode "
     "(integrated; white starts converge). Starts along the unstable direction explode first.",
-    quick={"side": 25, "reach": 0.98},
-    full={"side": 61},
+    quick=Disc(),
+    full=Disc(side=61),
 )
-def blow_up_times(s: Any) -> Figure:
+def blow_up_times(s: Disc) -> Figure:
     """Closed form on the left, integrated on the right."""
     starts = disc_of_covariances(s.side, s.reach)
     x, y = on_disc(starts)

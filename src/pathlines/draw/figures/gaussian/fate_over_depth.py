@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from pathlines.draw.figures.gaussian.cloud_drawing import ellipse
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, HEAT, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.integrate.run import Run
@@ -34,26 +36,30 @@ def cloud_run(model: GaussianClosure, covariance: Any, fate: Fate, frames: int) 
                 method="rodas5p", rtol=1e-8)  # fmt: skip
 
 
+class Cloud(Setting):
+    """Weights and start of a Gaussian cloud."""
+
+    kind: of.ClosureKind = "softmax"
+    value: of.ValueMatrix = _BLOW_UP.value
+    query: Annotated[of.Matrix, means("queries", "Q")] = _BLOW_UP.query
+    key: Annotated[of.Matrix, means("keys", "K")] = _BLOW_UP.key
+    covariance: of.Covariance = _BLOW_UP.start
+    scale: Annotated[float, means("factor of the scores ⟨Qx, Ky⟩")] = _BLOW_UP.scale
+    eps: of.Epsilon = 1.0
+    prefactor: Annotated[Literal["1/eps", "1"], means("factor of the Sinkhorn field")] = "1/eps"
+    frames: of.Records = 60
+    ellipses: of.Ellipses = 9
+
+
 @picture(
     "gaussian/fate",
     UNIFIED,
     "A centred Gaussian cloud over depth. Left: its one-sigma ellipses, from light (start) to dark, drawn in the first "
     "two coordinates and scaled to unit trace. Middle: eigenvalues of its covariance. Right: the strength of attention "
     "θ = |Σ^½AΣ^½|; above the dashed line 1/√2 a finite context follows this picture more slowly than n^{-1/2}.",
-    quick={
-        "kind": "softmax",
-        "value": _BLOW_UP.value,
-        "query": _BLOW_UP.query,
-        "key": _BLOW_UP.key,
-        "covariance": _BLOW_UP.start,
-        "scale": _BLOW_UP.scale,
-        "eps": 1.0,
-        "prefactor": "1/eps",
-        "frames": 60,
-        "ellipses": 9,
-    },
+    quick=Cloud(),
 )
-def fate_over_depth(s: Any) -> Figure:
+def fate_over_depth(s: Cloud) -> Figure:
     """Ellipses, eigenvalues, θ."""
     options = {"eps": s.eps, "prefactor": s.prefactor} if s.kind == "sinkhorn" else {}
     matrices = (np.asarray(m, float) for m in (s.value, s.query, s.key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,10 +13,21 @@ from pathlines.claim.gaussian.common_limit import random_limits
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import UNIFIED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.gaussian_fate import Fate, fates
 from pathlines.limit.gaussian.orthogonal import rank_counts
 from pathlines.model.gaussian.closure import gaussian_closure
+
+
+class Ranks(Setting):
+    """Random clouds of several dimensions."""
+
+    dimensions: of.Dimensions = (3, 4, 5)
+    draws: of.Draws = 60
+    threshold: of.CountedFrom = 0.1
+    seed: of.Seed = 6
 
 
 @picture(
@@ -25,16 +36,28 @@ from pathlines.model.gaussian.closure import gaussian_closure
     "Limits of softmax attention with V = I, K = −Q, Q Gaussian with ⌊d/2⌋ rows. Counting eigenvalues above 0.1, as in "
     "the published histograms, gives the law of a Wishart matrix (dots, exact); the rank itself, with a relative "
     "threshold, is ⌈d/2⌉ in every draw.",
-    quick={"dimensions": [3, 4, 5], "draws": 60, "threshold": 0.1, "seed": 6},
-    full={"draws": 400},
+    quick=Ranks(),
+    full=Ranks(draws=400),
 )
-def rank_histograms(s: Any) -> Figure:
+def rank_histograms(s: Ranks) -> Figure:
     """One panel a dimension."""
     figure, (panels,) = new_figure(1, len(s.dimensions), width=2.7, height=2.5, sharey=True)
     for axes, d in zip(panels, s.dimensions, strict=True):
         _histogram(axes, d, random_limits(d, s.draws, s.seed), s.threshold, f"d = {d}", wishart=True)
     _finish(figure, panels)
     return figure
+
+
+class RanksByKind(Setting):
+    """The same for several kinds of attention."""
+
+    kinds: of.ClosureKinds = ("softmax", "l2")
+    dimensions: of.Dimensions = (3,)
+    draws: of.Draws = 60
+    threshold: of.CountedFrom = 0.1
+    relative: Annotated[of.Positive, means("eigenvalues count to the rank above this share")] = 1e-06
+    until: Annotated[of.Positive, means("where a cloud is given up", unit="depth-time")] = 100000000.0
+    seed: of.Seed = 6
 
 
 @picture(
@@ -44,11 +67,10 @@ def rank_histograms(s: Any) -> Figure:
     "time 10⁸. With V = I both kinds have the same limit, and counts above 0.1 the law of a Wishart matrix (dots, "
     "exact). With a random V there is no closed form; the rank, with a relative threshold of 10⁻⁶, is ⌈d/2⌉ but for "
     "clouds that are still relaxing, a third under softmax.",
-    quick={"kinds": ["softmax", "l2"], "dimensions": [3], "draws": 60, "threshold": 0.1, "relative": 1e-6, "until": 1e8,
-           "seed": 6},
-    full={"dimensions": [3, 4, 5], "draws": 100},
-)  # fmt: skip
-def rank_histograms_kinds(s: Any) -> Figure:
+    quick=RanksByKind(),
+    full=RanksByKind(dimensions=(3, 4, 5), draws=100),
+)
+def rank_histograms_kinds(s: RanksByKind) -> Figure:
     """A row a dimension, a column a kind of attention and of V."""
     rows, cases = len(s.dimensions), [(kind, random) for random in (False, True) for kind in s.kinds]
     figure, grid = new_figure(rows, len(cases), width=2.1, height=2.5, sharey=True)
@@ -61,7 +83,7 @@ def rank_histograms_kinds(s: Any) -> Figure:
     return figure
 
 
-def _limits(kind: str, random: bool, d: int, s: Any) -> list[Fate]:
+def _limits(kind: str, random: bool, d: int, s: RanksByKind) -> list[Fate]:
     """Fates of Σ₀ = FFᵀ, K = -Q: the same draws in all cases."""
     rng = np.random.default_rng(s.seed)
     queries, factors, roots = (rng.standard_normal((s.draws, rows, d)) for rows in (d // 2, d, d))

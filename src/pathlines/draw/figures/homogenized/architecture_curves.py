@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.overlap_curve import simplex_layer
 from pathlines.limit.homogenized.perceptron_collapse import resting_overlap
@@ -25,7 +27,27 @@ from pathlines.observable.pairs import mean_overlap
 INKS = {"post": COLOURS[0], "pre": COLOURS[2]}
 
 
-def encoder(placement: str, perceptron: bool, s: Any) -> RandomEncoder:
+class Encoder(Setting):
+    """A random encoder and its runs."""
+
+    n: of.Tokens = 48
+    d: of.Dimension = 128
+    heads: of.Heads = 8
+    b: of.LogitScale = 1.0
+    residual: Annotated[of.Positive, means("multiplier of the attention block", "s")] = 0.4
+    width: Annotated[of.Count, means("neurons of the perceptron")] = 256
+    activation: of.Activation = "erf"
+    sigma_w: of.PreactivationSize = 3.0
+    perceptron_residual: Annotated[of.Positive, means("multiplier of the perceptron block", "s_m")] = 0.8
+    depth: of.Depth = 35
+    every: of.Every = 5
+    reach: Annotated[of.Count, means("layers of the prediction", "L")] = 100
+    runs: of.Runs = 5
+    narrow_map: Annotated[bool, means("also the layer map of narrow heads")] = False
+    seed: of.Seed = 0
+
+
+def encoder(placement: str, perceptron: bool, s: Encoder) -> RandomEncoder:
     """The simulated architecture, logit scale b by σ_Q = σ_K = √(b/d)."""
     size = float(np.sqrt(s.b / s.d))
     return RandomEncoder(
@@ -57,7 +79,7 @@ def predicted(model: RandomEncoder, n: int, depth: int, p: float) -> np.ndarray:
     return np.array(found)
 
 
-def _panel(axes: Axes, perceptron: bool, s: Any) -> None:
+def _panel(axes: Axes, perceptron: bool, s: Encoder) -> None:
     for placement, ink in INKS.items():
         model = encoder(placement, perceptron, s)
         run = chain(
@@ -74,7 +96,7 @@ def _panel(axes: Axes, perceptron: bool, s: Any) -> None:
     axes.set(xlabel=r"layer $\ell$", ylabel="mean cosine similarity", xlim=(0, s.reach), ylim=(-0.02, 1.02))
 
 
-def _resting(axes: Axes, s: Any) -> None:
+def _resting(axes: Axes, s: Encoder) -> None:
     """The overlap at which the post-norm map with a perceptron rests."""
     numbers, table = encoder("post", True, s).derived, simplex_table(s.n, s.b)
     own, cross = (lambda gamma, k=k: float(table.attended(gamma)[k]) for k in (0, 1))
@@ -93,12 +115,10 @@ def _resting(axes: Axes, s: Any) -> None:
     "width (dashed), from orthogonal tokens; simulation: mean ± 2 standard errors. Attention alone on the left: "
     "pre-normalisation collapses slowly because the residual stream grows. With a saturating perceptron on the right "
     "collapse is undone.",
-    quick={"n": 48, "d": 128, "heads": 8, "b": 1.0, "residual": 0.4, "width": 256, "activation": "erf", "sigma_w": 3.0,
-           "perceptron_residual": 0.8, "depth": 35, "every": 5, "reach": 100, "runs": 5, "narrow_map": False,
-           "seed": 0},
-    full={"runs": 48, "width": 512, "depth": 100, "narrow_map": True},
-)  # fmt: skip
-def architecture_curves(s: Any) -> Figure:
+    quick=Encoder(),
+    full=Encoder(runs=48, width=512, depth=100, narrow_map=True),
+)
+def architecture_curves(s: Encoder) -> Figure:
     """Attention alone, and with a perceptron."""
     figure, ((left, right),) = new_figure(1, 2, width=4.2, height=3.1)
     _panel(left, False, s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,13 +13,36 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, INK, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.collapse import collapse_map as collapse_times
 
 EDGE = r"$b = \sqrt{2\,\log\,n}$"
 
 
-def _map(axes: Axes, ns: np.ndarray, bs: np.ndarray, times: np.ndarray, s: Any) -> Any:
+class CollapseMap(Setting):
+    """Axes of the map, and what is marked on it."""
+
+    n_min: Annotated[of.Count, means("fewest tokens", "n")] = 8
+    n_max: Annotated[of.Count, means("most tokens", "n")] = 16384
+    ns: Annotated[of.Count, means("numbers of tokens on the axis")] = 23
+    b_max: Annotated[of.Positive, means("largest standard deviation of a logit", "b")] = 8.0
+    bs: Annotated[of.Count, means("logit scales on the axis")] = 17
+    marked_n: Annotated[of.Counts, means("tokens at which times are written", "n")] = (16, 128, 1024, 8192)
+    marked_b: Annotated[of.NonNegatives, means("logit scales at which times are written", "b")] = (
+        0.0,
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+        6.0,
+        8.0,
+    )
+    lines: Annotated[of.NonNegatives, means("logit scales of the curves", "b")] = (0.0, 2.0, 4.0, 6.0, 8.0)
+
+
+def _map(axes: Axes, ns: np.ndarray, bs: np.ndarray, times: np.ndarray, s: CollapseMap) -> Any:
     """Contours of τ_½, the edge of condensation, and the values at the marked (n, b)."""
     norm = LogNorm(times.min(), times.max())
     shown = axes.pcolormesh(ns, bs, times.T, cmap=HEAT, norm=norm, shading="gouraud", rasterized=True)
@@ -48,11 +71,10 @@ def _map(axes: Axes, ns: np.ndarray, bs: np.ndarray, times: np.ndarray, s: Any) 
     "longer context delays collapse like log(n+1) while b is below √(2 log n) (dashed); above it attention condenses "
     "on few keys and log n turns into a power of n. The number of layers is τ½/v, v = (η²/H) d σ_V². Right: the same "
     "along n, with b = ∞.",
-    quick={"n_min": 8, "n_max": 16384, "ns": 23, "b_max": 8.0, "bs": 17, "marked_n": [16, 128, 1024, 8192],
-           "marked_b": [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0], "lines": [0.0, 2.0, 4.0, 6.0, 8.0]},
-    full={"ns": 45, "bs": 65},
-)  # fmt: skip
-def collapse_map(s: Any) -> Figure:
+    quick=CollapseMap(),
+    full=CollapseMap(ns=45, bs=65),
+)
+def collapse_map(s: CollapseMap) -> Figure:
     """The map, and cuts along n."""
     ns = np.union1d(np.geomspace(s.n_min, s.n_max, s.ns).round().astype(int), s.marked_n)
     bs = np.union1d(np.linspace(0, s.b_max, s.bs), [*s.marked_b, *s.lines])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,7 +12,9 @@ from pathlines.claim.slopes import log_slope
 from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting
 
 INKS = {"none": MUTED, "paper": COLOURS[1], "full": COLOURS[0]}
 NAMES = {
@@ -25,7 +25,19 @@ NAMES = {
 MARKS = {"none": "s", "paper": "o", "full": "D"}
 
 
-def _errors(corrector: str, update: str, s: Any) -> list[float]:
+class FixedHead(Setting):
+    """One head for all layers, and its steps."""
+
+    n: of.Tokens = 4
+    d: of.Dimension = 3
+    beta: of.Beta = 1.0
+    steps: of.Steps = (0.1, 0.05, 0.025, 0.0125)
+    until: of.Until = 1.0
+    rtol: of.Rtol = 1e-10
+    seed: of.Seed = 0
+
+
+def _errors(corrector: str, update: str, s: FixedHead) -> list[float]:
     """Largest distance between chain and flow at the grid times t = ηℓ ≤ until, one fixed head."""
     value, score = np.random.default_rng(s.seed).standard_normal((2, s.d, s.d)) / np.sqrt(s.d)
     head, start = (value, score, s.beta), np.asarray(Sphere(s.d).sines(s.n))
@@ -37,7 +49,7 @@ def _errors(corrector: str, update: str, s: Any) -> list[float]:
     return found
 
 
-def _panel(axes: Axes, update: str, correctors: tuple[str, ...], s: Any) -> None:
+def _panel(axes: Axes, update: str, correctors: tuple[str, ...], s: FixedHead) -> None:
     for corrector in correctors:
         errors = _errors(corrector, update, s)
         label = f"{NAMES[corrector]}, slope {log_slope(s.steps, errors)[0]:.2f}"
@@ -57,10 +69,10 @@ def _panel(axes: Axes, update: str, correctors: tuple[str, ...], s: Any) -> None
     "ηB): the printed correction is still of first order, because normalising divides the step by 1 + η⟨x,B⟩; with "
     "that term the error is of second order. Right, the tangent chain N(x + ηP_xB), for which the printed drift is "
     "right.",
-    quick={"n": 4, "d": 3, "beta": 1.0, "steps": [0.1, 0.05, 0.025, 0.0125], "until": 1.0, "rtol": 1e-10, "seed": 0},
-    full={"steps": [0.2, 0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125]},
+    quick=FixedHead(),
+    full=FixedHead(steps=(0.2, 0.1, 0.05, 0.025, 0.0125, 0.00625, 0.003125)),
 )
-def corrected_drift(s: Any) -> Figure:
+def corrected_drift(s: FixedHead) -> Figure:
     """Ambient update on the left, tangent on the right."""
     figure, ((left, right),) = new_figure(1, 2, width=4.0, height=3.7, sharey=True)
     _panel(left, "ambient", ("none", "paper", "full"), s)

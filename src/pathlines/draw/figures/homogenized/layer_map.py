@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.overlap_curve import layer_map_curve, overlap_curve
 from pathlines.model.homogenized.random_transformer import RandomTransformer
@@ -22,7 +24,21 @@ from pathlines.observable.pairs import mean_overlap
 COMPARED = ("layer map, d = ∞", "layer map, first order in 1/d", "ODE, printed drift", "chain, mean ± 2 s.e.")
 
 
-def _panel(overlap: Axes, gap: Axes, step: float, runs: int, s: Any) -> None:
+class Chains(Setting):
+    """Chains of two steps."""
+
+    n: of.Tokens = 16
+    d: of.Dimension = 256
+    b: of.LogitScale = 2.0
+    heads: of.Heads = 4
+    steps: Annotated[of.Positives, means("residual step of each panel", "η")] = (0.4, 1.4)
+    runs: Annotated[of.Counts, means("runs of each panel")] = (16, 100)
+    until: of.Tau = 6.0
+    points: Annotated[of.Count, means("records of the chain")] = 12
+    seed: of.Seed = 0
+
+
+def _panel(overlap: Axes, gap: Axes, step: float, runs: int, s: Chains) -> None:
     """γ̄(τ) of the chain and of the predictions, and each minus the layer map at d = ∞."""
     model = RandomTransformer(s.d, heads=s.heads, step=step, logit_scale=s.b)
     v = model.clocks["tau"]
@@ -58,11 +74,10 @@ def _panel(overlap: Axes, gap: Axes, step: float, runs: int, s: Any) -> None:
     "against the ODE with the printed drift and the layer map γ' = (γ + vS)/(1 + vP), d = ∞ and to first order in "
     "1/d. Below, everything minus the layer map. Small layers (left) agree with both; large ones (right) with the map "
     "only.",
-    quick={"n": 16, "d": 256, "b": 2.0, "heads": 4, "steps": [0.4, 1.4], "runs": [16, 100], "until": 6.0, "points": 12,
-           "seed": 0},
-    full={"runs": [1000, 4000], "steps": [0.1, 1.4]},
-)  # fmt: skip
-def layer_map(s: Any) -> Figure:
+    quick=Chains(),
+    full=Chains(runs=(1000, 4000), steps=(0.1, 1.4)),
+)
+def layer_map(s: Chains) -> Figure:
     """One column per step."""
     figure, (above, below) = new_figure(2, len(s.steps), width=4.0, height=2.5, height_ratios=[1.3, 1])
     for top, bottom, step, runs in zip(above, below, s.steps, s.runs):

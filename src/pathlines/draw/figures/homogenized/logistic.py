@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -16,7 +16,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, chain
 from pathlines.limit.homogenized.logistic import log_mass_std, logistic_mass
 from pathlines.model.homogenized.random_transformer import RandomTransformer
@@ -35,7 +37,20 @@ class UniformTokens:
         return Sphere(self.d).uniform(key, self.n)
 
 
-def _runs(n: int, d: int, beta: float, sampler: str, s: Any) -> Run:
+class LowTemperature(Setting):
+    """Chains at low and high temperature."""
+
+    cases: Annotated[
+        tuple[tuple[of.Count, of.Count, of.NonNegative, str], ...], means("each column, with its sampler", "n, d, β")
+    ] = ((200, 512, 0.05, "auto"), (500, 256, 0.001, "linear"))
+    step: of.Step = 0.4
+    heads: of.Heads = 1
+    until: of.Tau = 9.6
+    runs: of.Runs = 3
+    seed: of.Seed = 0
+
+
+def _runs(n: int, d: int, beta: float, sampler: str, s: LowTemperature) -> Run:
     """Independent chains up to diffusive time ``until``, about 40 records each."""
     model = RandomTransformer(d, step=s.step, heads=s.heads, beta=beta, sigma_a=1.0)
     every = max(1, round(s.until / model.clocks["tau"] / 40))
@@ -81,11 +96,10 @@ def _draw(axes: Axes, run: Run, d: int, until: float) -> None:
     "the logistic law (dashed), a straight line on the logit scale (below). Orange: the typical run of layers of size "
     "v in this dimension, with its standard deviation 2√(τ/d) on logit m. σ_A = 1, so b = β√d: 1.13 (left, exact "
     "sampler) and 0.016 (right, attention to second order in b).",
-    quick={"cases": [[200, 512, 0.05, "auto"], [500, 256, 0.001, "linear"]], "step": 0.4, "heads": 1, "until": 9.6,
-           "runs": 3, "seed": 0},
-    full={"cases": [[200, 512, 0.05, "auto"], [5000, 256, 0.001, "linear"]], "step": 0.2, "until": 13.0, "runs": 10},
-)  # fmt: skip
-def logistic(s: Any) -> Figure:
+    quick=LowTemperature(),
+    full=LowTemperature(cases=((200, 512, 0.05, "auto"), (5000, 256, 0.001, "linear")), step=0.2, until=13.0, runs=10),
+)
+def logistic(s: LowTemperature) -> Figure:
     """One column per case: m, and m on the logit scale."""
     figure, (above, below) = new_figure(2, len(s.cases), width=4.1, height=2.5)
     for top, bottom, (n, d, beta, sampler) in zip(above, below, s.cases):

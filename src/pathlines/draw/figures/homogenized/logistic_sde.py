@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from scipy.interpolate import PchipInterpolator
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import chain
 from pathlines.limit.homogenized.slow_overlap import brownian_expectation, expected_overlap_power
 from pathlines.model.homogenized.low_temperature_pair import LogisticPair, LowTemperaturePair
@@ -22,7 +24,23 @@ INKS = {1.0: COLOURS[1], 2.0: COLOURS[0]}
 NAMES = {1.0: "κ = 1 (printed)", 2.0: "κ = 2 (corrected)"}
 
 
-def _paths(axes: Axes, kappa: float, s: Any) -> None:
+class Pairs(Setting):
+    """Paths of the pair, and its layers."""
+
+    paths: of.ShownPaths = 10
+    start: Annotated[of.Cosine, means("overlap at the start", "R₀")] = 0.0
+    until: Annotated[of.Positive, means("where the paths end", unit="slow time")] = 10.0
+    time_step: Annotated[of.Positive, means("step of the paths", unit="slow time")] = 0.01
+    frames: of.Records = 500
+    times: Annotated[of.Count, means("times at which the printed law is solved")] = 16
+    d: of.Dimension = 48
+    step: of.Step = 0.25
+    chain_until: Annotated[of.Positive, means("where the layers end", unit="slow time")] = 2.0
+    runs: of.Runs = 600
+    seed: of.Seed = 5
+
+
+def _paths(axes: Axes, kappa: float, s: Pairs) -> None:
     """A few paths R = tanh y, y integrated with additive noise; the same noise for every κ."""
     every = max(1, round(s.until / s.time_step / s.frames))
     depth = every * round(s.until / s.time_step / every)
@@ -33,7 +51,7 @@ def _paths(axes: Axes, kappa: float, s: Any) -> None:
     axes.set_title(NAMES[kappa])
 
 
-def _second_moments(axes: Axes, s: Any) -> None:
+def _second_moments(axes: Axes, s: Pairs) -> None:
     """Exact E R² for both κ, and the chain of layers N(x + ηVAx/|Ax|) itself."""
     fine, times = np.linspace(0, s.until, 201), s.until * np.linspace(0, 1, s.times) ** 2
     printed = PchipInterpolator(np.sqrt(times), expected_overlap_power(times, 1.0, s.start))(np.sqrt(fine))
@@ -59,11 +77,10 @@ def _second_moments(axes: Axes, s: Any) -> None:
     "integrated in y = artanh R with the same noise in both panels. With the printed κ = 1 every path ends at ±1; "
     "with κ = 2, which A = WW'ᵀ gives, R = tanh(√2B) changes sign for ever. Right: exact E R², and the layers "
     "themselves, which follow κ = 2 as far as their finite d and η allow.",
-    quick={"paths": 10, "start": 0.0, "until": 10.0, "time_step": 0.01, "frames": 500, "times": 16, "d": 48,
-           "step": 0.25, "chain_until": 2.0, "runs": 600, "seed": 5},
-    full={"time_step": 0.002, "frames": 1000, "times": 32, "d": 64, "step": 0.2, "chain_until": 10.0, "runs": 10000},
-)  # fmt: skip
-def logistic_sde(s: Any) -> Figure:
+    quick=Pairs(),
+    full=Pairs(time_step=0.002, frames=1000, times=32, d=64, step=0.2, chain_until=10.0, runs=10000),
+)
+def logistic_sde(s: Pairs) -> Figure:
     """Paths for both κ, and second moments."""
     figure, (panels,) = new_figure(1, 3, width=3.3, height=2.9)
     _paths(panels[0], 1.0, s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,8 +13,10 @@ from scipy.interpolate import CubicSpline
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import HEAT, INK, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.clustering.equiangular import overlap_at
 from pathlines.limit.homogenized.overlap_curve import overlap_curve
 
@@ -46,6 +48,19 @@ def _map(axes: Axes, times: np.ndarray, betas: np.ndarray, gamma: np.ndarray, sy
     return shown
 
 
+class Curves(Setting):
+    """Inverse temperatures and scaling of the scores."""
+
+    n: of.Tokens = 32
+    d: of.Dimension = 128
+    sigma_a: Annotated[Literal["scaled", "one"], means("entries of A: d^{-1/4} (scaled) or 1")] = "scaled"
+    curves: Annotated[of.Positives, means("inverse temperatures of the curves", "β")] = (0.5, 2.0, 4.0, 8.0, 16.0)
+    betas: Annotated[of.Count, means("inverse temperatures that are computed")] = 11
+    rows: Annotated[of.Count, means("inverse temperatures of the maps")] = 81
+    until: of.Tau = 16.0
+    frames: of.Records = 161
+
+
 @picture(
     "homogenized/overlap-curves",
     HOMOGENIZED,
@@ -54,11 +69,10 @@ def _map(axes: Axes, times: np.ndarray, betas: np.ndarray, gamma: np.ndarray, sy
     "logit scale b = β, σ_A = 1 makes it β√d. Right: identity weights, on a clock twice as fast, so that β = 0 is the "
     "same curve in both. Below, all β with the level γ = ½: fixed weights freeze exponentially in β, random ones do "
     "not.",
-    quick={"n": 32, "d": 128, "sigma_a": "scaled", "curves": [0.5, 2.0, 4.0, 8.0, 16.0], "betas": 11, "rows": 81,
-           "until": 16.0, "frames": 161},
-    full={"curves": [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0], "betas": 31, "rows": 321, "frames": 641},
-)  # fmt: skip
-def overlap_curves(s: Any) -> Figure:
+    quick=Curves(),
+    full=Curves(curves=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), betas=31, rows=321, frames=641),
+)
+def overlap_curves(s: Curves) -> Figure:
     """Curves above, maps below."""
     curves = np.sort(s.curves)
     betas = np.union1d(np.round(np.geomspace(curves[0], curves[-1], s.betas), 6), curves)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,9 +11,22 @@ from scipy.interpolate import PchipInterpolator
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import HEAT, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.participation import participations
 from pathlines.limit.homogenized.simplex import simplex_table
+
+
+class Participation(Setting):
+    """Logit scales, and where narrow heads are computed."""
+
+    n: of.Tokens = 32
+    scales: Annotated[of.NonNegatives, means("logit scales", "b")] = (1.0, 2.0, 4.0, 8.0)
+    width: Annotated[of.Count, means("width of narrow heads", "p")] = 16
+    narrow: Annotated[of.NonNegatives, means("logit scales with narrow heads", "b")] = (2.0, 8.0)
+    points: Annotated[of.Count, means("overlaps at which narrow heads are computed")] = 6
+    frames: Annotated[of.Count, means("points of a curve")] = 161
 
 
 @picture(
@@ -23,10 +36,10 @@ from pathlines.limit.homogenized.simplex import simplex_table
     "π_ik π_jk (how much two tokens attend to the same keys), for several logit scales b. Wide heads solid, narrow "
     "heads dashed with circles where they were computed. At γ = 0 wide heads have g = 1/n whatever b, narrow ones "
     "more; at γ = 1 both are 1/n.",
-    quick={"n": 32, "scales": [1.0, 2.0, 4.0, 8.0], "width": 16, "narrow": [2.0, 8.0], "points": 6, "frames": 161},
-    full={"narrow": [1.0, 2.0, 4.0, 8.0], "points": 17},
+    quick=Participation(),
+    full=Participation(narrow=(1.0, 2.0, 4.0, 8.0), points=17),
 )
-def participation(s: Any) -> Figure:
+def participation(s: Participation) -> Figure:
     """f on the left, g on the right."""
     figure, ((left, right),) = new_figure(1, 2, width=4.1, height=3.0)
     gamma = 1 - np.linspace(1 + 0.999 / (s.n - 1), 0, s.frames) ** 2 / (1 + 0.999 / (s.n - 1))

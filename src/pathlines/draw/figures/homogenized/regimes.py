@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from msgspec import Meta
 
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, INK, MUTED, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.homogenized.parameters import HomogenizedParameters
 from pathlines.limit.homogenized.regimes import EXPONENT_BOUNDARIES, exponents, regime
 
@@ -53,7 +56,17 @@ def _regions(w: Window) -> dict[str, Points]:
     }
 
 
-def _draw(axes: Axes, place: Map, proxy: float, w: Window, s: Any) -> None:
+class Architecture(Setting):
+    """An architecture on the map of regimes."""
+
+    layers: Annotated[Annotated[int, Meta(ge=2)], means("layers", "L")] = 1000
+    step: of.Step = 0.04
+    heads: of.Heads = 2
+    d: of.Dimension = 256
+    head_lines: Annotated[of.Counts, means("numbers of heads whose lines are drawn", "H")] = (8, 64)
+
+
+def _draw(axes: Axes, place: Map, proxy: float, w: Window, s: Architecture) -> None:
     """The regions, what less than one head would need, and the architecture, with exponents mapped by ``place``."""
     for label, points in _regions(w).items():
         axes.fill(*place(*np.array(points).T), color=FILLS[label], lw=0, zorder=1)
@@ -80,7 +93,7 @@ def _draw(axes: Axes, place: Map, proxy: float, w: Window, s: Any) -> None:
     axes.grid(False)
 
 
-def _architecture(axes: Axes, at: tuple[float, float], s: Any) -> None:
+def _architecture(axes: Axes, at: tuple[float, float], s: Architecture) -> None:
     label = f"η = {s.step:g}, H = {s.heads}, d = {s.d}"
     axes.plot(*at, marker="*", ms=13, mfc=COLOURS[3], mec=INK, mew=0.8, ls="", zorder=8, label=label)
 
@@ -93,9 +106,9 @@ def _architecture(axes: Axes, at: tuple[float, float], s: Any) -> None:
     "(hatched), and more heads lower α. The star is one architecture; lines are where a condition equals one, its "
     "label asks for at most a tenth. Centred weights stand still in ODE I and II, and for them the SDE holds wherever "
     "v = αη is small, also where the diagram says not covered.",
-    quick={"layers": 1000, "step": 0.04, "heads": 2, "d": 256, "head_lines": [8, 64]},
+    quick=Architecture(),
 )
-def regimes(s: Any) -> Figure:
+def regimes(s: Architecture) -> Figure:
     """The (η, α) plane at depth L, and the plane of exponents."""
     numbers = HomogenizedParameters.gaussian(2, s.d, s.step, heads=s.heads, logit_scale=1.0, layers=s.layers)
     star = tuple(float(v) for v in exponents(s.step, numbers.alpha, s.layers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from pathlines.claim.homogenized.matrix_noise import start
 from pathlines.claim.slopes import log_slope
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.coupling import coupled_chains
 from pathlines.model.homogenized.drift import HomogenizedODE
@@ -31,7 +33,23 @@ DRIFTS = {
 PANELS = ((0, "mean overlap"), (1, r"$\langle x_1, e_1\rangle$"))
 
 
-def _paths(axes: Axes, s: Any) -> None:
+class Theorem1(Setting):
+    """Paths on the left, orders on the right."""
+
+    n: of.Tokens = 5
+    beta: of.Beta = 1.0
+    step: of.Step = 0.1
+    spread: Annotated[of.Positive, means("standard deviation of the value around its mean")] = 0.5
+    parts: Annotated[of.Count, means("steps of the SDE per layer")] = 2
+    until: of.Until = 3.0
+    paths: of.ShownPaths = 3
+    seed: of.Seed = 1
+    probability: of.Probability = 0.5
+    horizon: Annotated[of.Positive, means("where the orders are read off", unit="depth-time")] = 1.2
+    layers: Annotated[of.Counts, means("numbers of layers of the orders", "L")] = (6, 8, 12, 16)
+
+
+def _paths(axes: Axes, s: Theorem1) -> None:
     """The mean overlap of a few runs, chain and SDE by one matrix Brownian motion each; the ODE has none."""
     law = GaussianHeads(4, s.spread, 0.0, None, 1.0, 1.0)
     deep = RandomTransformer(law=law, beta=s.beta, step=s.step)
@@ -53,7 +71,7 @@ def _paths(axes: Axes, s: Any) -> None:
     axes.legend(loc="upper left", handlelength=1.6)
 
 
-def _orders(axes: Axes, observed: int, name: str, s: Any) -> None:
+def _orders(axes: Axes, observed: int, name: str, s: Theorem1) -> None:
     """|chain − SDE| at T against η for three drifts, without sampling."""
     case = Case(4, 1.5, s.horizon, "ambient", 1, s.probability, 0.0, 0.0)
     eta = s.horizon / np.asarray(s.layers, float)
@@ -78,11 +96,10 @@ def _orders(axes: Axes, observed: int, name: str, s: Any) -> None:
     "distance of the chain's mean from the SDE's at T for two heads drawn at random, summed over all heads and by "
     "cubature, no sampling: with all of D it is of second order in η, with the printed drift or b alone of first. "
     "Slopes between the two smallest steps.",
-    quick={"n": 5, "beta": 1.0, "step": 0.1, "spread": 0.5, "parts": 2, "until": 3.0, "paths": 3, "seed": 1,
-           "probability": 0.5, "horizon": 1.2, "layers": [6, 8, 12, 16]},
-    full={"parts": 4, "layers": [6, 8, 12, 16, 20]},
-)  # fmt: skip
-def theorem_1(s: Any) -> Figure:
+    quick=Theorem1(),
+    full=Theorem1(parts=4, layers=(6, 8, 12, 16, 20)),
+)
+def theorem_1(s: Theorem1) -> Figure:
     """Paths, and the order for two observables."""
     figure, (panels,) = new_figure(1, 3, width=3.4, height=3.6)
     _paths(panels[0], s)

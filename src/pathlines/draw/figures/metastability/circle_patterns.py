@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from pathlines.domain.circle_law import QuietMoments, circle_quantiles, effectiv
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, HEAT, INK, THEORY, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.metastability.growth import dominant_degree
 from pathlines.model import SelfAttention
@@ -60,6 +62,20 @@ def _histogram(axes: Axes, angles: np.ndarray, expected: np.ndarray, bins: int) 
     axes.set_xticks([0, np.pi, TURN], ["0", "π", "2π"])
 
 
+class CircleTokens(Setting):
+    """Uniform tokens on the circle."""
+
+    n: of.Tokens = 20000
+    cells: Annotated[
+        tuple[tuple[of.Positive, of.Positive, of.Positive], ...],
+        means("each row: β, its end, when it is counted", "β, T, t"),
+    ] = ((5.0, 0.6, 0.3), (7.0, 0.1, 0.045))
+    steps: of.IntegratorSteps = 120
+    tracks: Annotated[of.Count, means("tokens whose paths are shown")] = 160
+    bins: of.Bins = 100
+    seed: of.Seed = 0
+
+
 @picture(
     "metastability/circle-tokens",
     METASTABLE_EMERGENCE,
@@ -67,10 +83,9 @@ def _histogram(axes: Axes, angles: np.ndarray, expected: np.ndarray, bins: int) 
     "published settings. Left: angles of some of the tokens; dashed: the centres (2πj − arg mₖ)/k expected when the "
     "fastest mode k* wins. Right: histogram at the marked time. Fourier sums and RK4 with 120 steps replace thousands "
     "of Euler steps over all pairs; another seed may show another number of clusters (claim S4).",
-    quick={"n": 20000, "cells": [[5.0, 0.6, 0.3], [7.0, 0.1, 0.045]], "steps": 120, "tracks": 160, "bins": 100,
-           "seed": 0},
-)  # fmt: skip
-def circle_tokens(s: Any) -> Figure:
+    quick=CircleTokens(),
+)
+def circle_tokens(s: CircleTokens) -> Figure:
     """One row per β."""
     figure, rows = new_figure(len(s.cells), 2, width=4.1, height=2.5)
     tokens = Sphere(2).uniform(jax.random.key(s.seed), s.n)
@@ -88,6 +103,23 @@ def circle_tokens(s: Any) -> Figure:
     return figure
 
 
+class Profile(Setting):
+    """The published start, carried by tokens."""
+
+    cells: Annotated[tuple[tuple[of.Positive, of.Positive], ...], means("each panel, with its end", "β, T")] = (
+        (5.0, 0.5),
+        (7.0, 0.08),
+    )
+    noise: Annotated[of.Positive, means("noise of each cell of the published start")] = 0.01
+    grid: Annotated[of.Count, means("cells of the published start")] = 10000
+    points: of.Carriers = 1200
+    modes: Annotated[of.Count, means("Fourier modes of the start that are noisy")] = 40
+    frames: Annotated[of.Count, means("densities shown")] = 6
+    steps: of.IntegratorSteps = 100
+    top: Annotated[of.Positive, means("largest density shown", "ρ")] = 30.0
+    seed: of.Seed = 3
+
+
 @picture(
     "metastability/density-profile",
     METASTABLE_EMERGENCE,
@@ -95,10 +127,9 @@ def circle_tokens(s: Any) -> Figure:
     "2.5·10⁶ tokens, under unnormalised attention with the printed kernel. The density is recovered from quantile "
     "points that carry equal masses; a profile of period 2π/k* appears first, then its peaks sharpen, later ones over "
     "more than the height shown.",
-    quick={"cells": [[5.0, 0.5], [7.0, 0.08]], "noise": 0.01, "grid": 10000, "points": 1200, "modes": 40, "frames": 6,
-           "steps": 100, "top": 30.0, "seed": 3},
-)  # fmt: skip
-def density_profile(s: Any) -> Figure:
+    quick=Profile(),
+)
+def density_profile(s: Profile) -> Figure:
     """One panel per β, one line per time."""
     figure, (panels,) = new_figure(1, len(s.cells), width=4.1, height=2.9)
     law = QuietMoments(effective_tokens(s.noise, s.grid), s.modes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
@@ -12,7 +12,9 @@ from scipy import special
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, HEAT, INK, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates, threshold
 
 
@@ -22,6 +24,14 @@ def printed_curve(k: Any, beta: float) -> np.ndarray:
     return k**2 * special.iv(k, beta) / (np.pi * beta)
 
 
+class Growth(Setting):
+    """Inverse temperatures of the curves."""
+
+    betas: of.Betas = (5.0, 7.0)
+    modes: Annotated[of.Count, means("degrees shown on the left", "k")] = 10
+    more: Annotated[of.NonNegatives, means("inverse temperatures on the right", "β")] = (5.0, 9.0, 25.0, 81.0)
+
+
 @picture(
     "metastability/growth-rates",
     METASTABLE_EMERGENCE,
@@ -29,9 +39,9 @@ def printed_curve(k: Any, beta: float) -> np.ndarray:
     "with the printed kernel), with the interpolation in k; the largest, ringed, is at k* = 3 for β = 5 and 4 for "
     "β = 7. Right: the growth rates of softmax attention, which have the same maximum and stay below 0.76: the larger "
     "β, the more modes are nearly as fast as the first.",
-    quick={"betas": [5.0, 7.0], "modes": 10, "more": [5.0, 9.0, 25.0, 81.0]},
+    quick=Growth(),
 )
-def growth_curves(s: Any) -> Figure:
+def growth_curves(s: Growth) -> Figure:
     """The published curves, and those of softmax."""
     figure, ((left, right),) = new_figure(1, 2, width=3.7, height=2.9)
     fine, degrees = np.linspace(0, s.modes, 300), np.arange(s.modes + 1)
@@ -52,16 +62,27 @@ def growth_curves(s: Any) -> Figure:
     return figure
 
 
+class DegreeMap(Setting):
+    """Axes of the map."""
+
+    beta_min: of.LowestBeta = 0.5
+    beta_max: of.HighestBeta = 400.0
+    d_max: Annotated[of.Count, means("largest dimension", "d")] = 256
+    columns: Annotated[of.Count, means("inverse temperatures on the axis")] = 90
+    rows: Annotated[of.Count, means("dimensions on the axis")] = 60
+    shown: Annotated[of.Count, means("degrees told apart by colour", "k")] = 12
+
+
 @picture(
     "metastability/dominant-degree",
     METASTABLE_EMERGENCE,
     "The degree k* that grows fastest out of uniform tokens, over inverse temperature and dimension. Lines: exact "
     "thresholds between neighbouring degrees; dashed: β = 2d/3, which the first of them approaches in high dimension. "
     "Left of it there is one cluster from the beginning: a model with β of order √d has no phase of several clusters.",
-    quick={"beta_min": 0.5, "beta_max": 400.0, "d_max": 256, "columns": 90, "rows": 60, "shown": 12},
-    full={"columns": 240, "rows": 160},
+    quick=DegreeMap(),
+    full=DegreeMap(columns=240, rows=160),
 )
-def degree_map(s: Any) -> Figure:
+def degree_map(s: DegreeMap) -> Figure:
     """k*(β, d)."""
     betas = np.geomspace(s.beta_min, s.beta_max, s.columns)
     dimensions = np.unique(np.round(np.geomspace(2, s.d_max, s.rows)).astype(int))

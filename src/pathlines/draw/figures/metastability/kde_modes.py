@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,12 +12,29 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.modes_figure import draw_positions
 from pathlines.draw.style import COLOURS, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KDE_MODES
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.kde_modes import bracket, leading_constant, leading_order
 from pathlines.observable.kde_modes import normal_modes
 
 
-def _against_beta(axes: Axes, s: Any) -> None:
+class Densities(Setting):
+    """Normal samples and bandwidths."""
+
+    sizes: Annotated[of.Counts, means("numbers of points", "n")] = (100, 1000, 10000)
+    betas: Annotated[of.Positives, means("inverse squared bandwidths", "β")] = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    runs: of.Draws = 100
+    diagonal: Annotated[of.Counts, means("numbers of points with β = n", "n")] = (30, 100, 300, 1000, 3000)
+    places: Annotated[tuple[tuple[of.Count, of.Positive], ...], means("lower panels: points, bandwidth", "n, β")] = (
+        (10000, 100.0),
+        (10000, 1000.0),
+    )
+    places_runs: Annotated[of.Count, means("draws of the lower panels")] = 300
+    seed: of.Seed = 0
+
+
+def _against_beta(axes: Axes, s: Densities) -> None:
     """E #modes over β, one colour per n, with bracket and leading order."""
     for k, n in enumerate(s.sizes):
         betas = [b for b in s.betas if b <= n]
@@ -35,7 +52,7 @@ def _against_beta(axes: Axes, s: Any) -> None:
     axes.set_title("against β")
 
 
-def _constant(axes: Axes, s: Any) -> None:
+def _constant(axes: Axes, s: Densities) -> None:
     """E #modes/√(β log β) along β = n."""
     sizes = np.array(s.diagonal)
     scale = np.sqrt(sizes * np.log(sizes))
@@ -57,13 +74,15 @@ def _constant(axes: Axes, s: Any) -> None:
     "against β (points, ± 2 standard errors), the bounds of Kac-Rice theory (shaded) and the leading order (dashed). "
     "Right: divided by √(β log β) along β = n, where the limit 0.38985 is approached only logarithmically. Below: "
     "where the modes are, with the Kac-Rice density (dashed) and the belt to which they concentrate as n → ∞ (shaded).",
-    quick={"sizes": [100, 1000, 10000], "betas": [3.0, 10.0, 30.0, 100.0, 300.0, 1000.0], "runs": 100,
-           "diagonal": [30, 100, 300, 1000, 3000], "places": [[10000, 100.0], [10000, 1000.0]],
-           "places_runs": 300, "seed": 0},
-    full={"betas": [3.0, 6.0, 10.0, 18.0, 30.0, 56.0, 100.0, 180.0, 300.0, 560.0, 1000.0, 3000.0, 10000.0],
-          "runs": 1000, "places_runs": 3000, "diagonal": [30, 100, 300, 1000, 3000, 10000, 30000]},
-)  # fmt: skip
-def kde_modes(s: Any) -> Figure:
+    quick=Densities(),
+    full=Densities(
+        betas=(3.0, 6.0, 10.0, 18.0, 30.0, 56.0, 100.0, 180.0, 300.0, 560.0, 1000.0, 3000.0, 10000.0),
+        runs=1000,
+        places_runs=3000,
+        diagonal=(30, 100, 300, 1000, 3000, 10000, 30000),
+    ),
+)
+def kde_modes(s: Densities) -> Figure:
     """Above: count and constant; below: places, one panel each."""
     figure, (above, below) = new_figure(2, 2, width=4.2, height=2.7)
     _against_beta(above[0], s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -12,14 +12,31 @@ from pathlines.domain.circle_law import QuietMoments, QuietTokens
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import ensemble
 from pathlines.limit.metastability.growth import dominant_degree, growth_rates, selection_probabilities
 from pathlines.model.metastability.circle import CircleAttention
 from pathlines.observable.patterns import potential_modes
 
 
-def _measured(s: Any, tokens: float) -> tuple[float, float]:
+class Selection(Setting):
+    """Inverse temperatures, and quiet starts."""
+
+    betas: of.Betas = (5.0, 7.0, 9.0, 25.0, 81.0)
+    beta: of.Beta = 9.0
+    sizes: of.TokenNumbers = (1000.0, 100000.0, 100000000.0, 1000000000000.0)
+    runs: of.Runs = 40
+    points: of.Carriers = 300
+    noisy: of.NoisyModes = 18
+    level: of.FormationLevel = 0.1
+    seed: of.Seed = 0
+    low: Annotated[of.Positive, means("fewest tokens", "N")] = 1000.0
+    high: Annotated[of.Positive, means("most tokens", "N")] = 100000000000000.0
+
+
+def _measured(s: Selection, tokens: float) -> tuple[float, float]:
     """Share of quiet starts with k* maxima of the potential at saturation, and its standard error."""
     k = dominant_degree(s.beta, 2)
     last = (0.5 * np.log(tokens) + 2) / growth_rates(s.beta, 2, k)[-1]
@@ -39,11 +56,10 @@ def _measured(s: Any, tokens: float) -> tuple[float, float]:
     "(1 − λₖ/λ*)/2, which falls with β, so no number of tokens in use makes the choice certain. Points with two "
     "standard errors: the share of nonlinear mean-field runs that saturate with k* clusters, which the later "
     "competition raises.",
-    quick={"betas": [5.0, 7.0, 9.0, 25.0, 81.0], "beta": 9.0, "sizes": [1e3, 1e5, 1e8, 1e12], "runs": 40,
-           "points": 300, "noisy": 18, "level": 0.1, "seed": 0, "low": 1e3, "high": 1e14},
-    full={"runs": 200, "sizes": [1e3, 1e4, 1e5, 1e6, 1e8, 1e10, 1e12]},
-)  # fmt: skip
-def selection(s: Any) -> Figure:
+    quick=Selection(),
+    full=Selection(runs=200, sizes=(1000.0, 10000.0, 100000.0, 1000000.0, 100000000.0, 10000000000.0, 1000000000000.0)),
+)
+def selection(s: Selection) -> Figure:
     """Lines of theory, points of runs."""
     figure, ((axes,),) = new_figure(1, 1, width=5.2, height=3.4)
     grid = np.geomspace(s.low, s.high, 40)

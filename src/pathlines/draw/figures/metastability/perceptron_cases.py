@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -14,7 +14,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import colour_bar, legend_below
 from pathlines.draw.style import COLOURS, INK, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import Run, flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import greatest, maximum
@@ -28,7 +30,21 @@ HILLS = LinearSegmentedColormap.from_list("hills", ["#5aa9cf", "#c5dfec", "#fbfb
 """Potential: low blue, high amber, pale enough for ink on it."""
 
 
-def _run(s: Any, direction: str, kind: str) -> Run:
+class Neurons(Setting):
+    """Neurons, tokens and times."""
+
+    angles: Annotated[of.Vector, means("angles of the neurons on the circle", "θ", unit="radians")] = (0.0, 2.0)
+    strengths: of.Strengths = (1.0, -0.7)
+    activation: of.Activation = "relu"
+    beta: of.Beta = 4.0
+    n: of.Tokens = 60
+    seed: of.Seed = 1
+    first: Annotated[of.Positive, means("first time shown", unit="depth-time")] = 0.02
+    until: of.Until = 200.0
+    records: Annotated[of.Count, means("recorded times, evenly spaced in log t")] = 121
+
+
+def _run(s: Neurons, direction: str, kind: str) -> Run:
     model = neurons_in_plane(
         s.beta, angles=s.angles, strengths=s.strengths, activation=s.activation, flow=direction, kind=kind
     )
@@ -49,7 +65,7 @@ def _broken(angles: np.ndarray) -> np.ndarray:
     return np.where(jump, np.nan, wrapped)
 
 
-def _trajectories(axes: Axes, run: Run, potential: Potential, marks: np.ndarray, s: Any) -> Any:
+def _trajectories(axes: Axes, run: Run, potential: Potential, marks: np.ndarray, s: Neurons) -> Any:
     theta = np.linspace(-np.pi / 2, 3 * np.pi / 2, 361)
     v = potential.value(on_circle(theta))
     top = max(float(np.abs(v).max()), 1e-12)
@@ -77,11 +93,10 @@ def _trajectories(axes: Axes, run: Run, potential: Potential, marks: np.ndarray,
     "descent spreads them into atoms where v is low (dashed: the certified minimiser). Descent of equal masses stays "
     "above the minimum: mass keeps to the well it fell into. Right, the energy: monotone for USA, whose gradient flow "
     "this is; SA has no such guarantee.",
-    quick={"angles": [0.0, 2.0], "strengths": [1.0, -0.7], "activation": "relu", "beta": 4.0, "n": 60, "seed": 1,
-           "first": 0.02, "until": 200.0, "records": 121},
-    full={"n": 500},
-)  # fmt: skip
-def perceptron_cases(s: Any) -> Figure:
+    quick=Neurons(),
+    full=Neurons(n=500),
+)
+def perceptron_cases(s: Neurons) -> Figure:
     """Rows: ascent, descent; columns: USA, SA, energies."""
     potential = perceptron_potential(on_circle(s.angles), s.strengths, activation=s.activation)
     land = perceptron_landscape(potential, s.beta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,10 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.integrate.observe import positions
 from pathlines.limit.metastability.perceptron_closed_forms import HEAVIEST
@@ -41,7 +43,20 @@ def clusters(x: np.ndarray, beta: float, least: float = 0.01) -> tuple[int, floa
     return int(np.sum(shares >= least)), float(shares.max())
 
 
-def _measured(s: Any, kind: str, direction: str, beta: float, seed: int) -> tuple[int, float]:
+class RandomNeurons(Setting):
+    """Random neurons, tokens and inverse temperatures."""
+
+    d: of.Dimension = 2
+    n: of.Tokens = 60
+    betas: of.Betas = (0.1, 0.5, 1.0, 3.0, 7.0, 15.0, 35.0)
+    draws: Annotated[of.Count, means("draws of the neurons")] = 3
+    seed: of.Seed = 0
+    activation: of.Activation = "relu"
+    until: of.Until = 100.0
+    rtol: of.Rtol = 1e-05
+
+
+def _measured(s: RandomNeurons, kind: str, direction: str, beta: float, seed: int) -> tuple[int, float]:
     a, omega = random_neurons(s.d, seed)
     model = PerceptronLandscape(beta, a, omega, activation=s.activation, flow=direction, kind=kind)
     start = Sphere(s.d).uniform(jax.random.key(seed), s.n)
@@ -58,12 +73,12 @@ def _measured(s: Any, kind: str, direction: str, beta: float, seed: int) -> tupl
     "them. The broken line is the certified minimiser of each draw, which descent of equal masses need not reach. The "
     "bound 0.5742 on the heaviest mass is for β large against the weights, and a neuron of strength below −1 holds all "
     "the mass at the scaled kernel.",
-    quick={"d": 2, "n": 60, "betas": [0.1, 0.5, 1.0, 3.0, 7.0, 15.0, 35.0], "draws": 3, "seed": 0, "activation": "relu",
-           "until": 100.0, "rtol": 1e-5},
-    full={"n": 500, "draws": 10, "until": 300.0,
-          "betas": [0.01, 0.05, 0.1, 0.5, 1.0, 3.0, 5.0, 7.0, 10.0, 15.0, 25.0, 35.0, 50.0]},
-)  # fmt: skip
-def perceptron_clusters(s: Any) -> Figure:
+    quick=RandomNeurons(),
+    full=RandomNeurons(
+        n=500, draws=10, until=300.0, betas=(0.01, 0.05, 0.1, 0.5, 1.0, 3.0, 5.0, 7.0, 10.0, 15.0, 25.0, 35.0, 50.0)
+    ),
+)
+def perceptron_clusters(s: RandomNeurons) -> Figure:
     """Counts on the left, heaviest shares on the right."""
     require(s.d in (2, 3), "d", "be 2 or 3", s.d)
     seeds = s.seed + np.arange(s.draws)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import PERCEPTRON_LANDSCAPE
+from pathlines.foundation.setting import Setting, means
 from pathlines.limit.metastability.perceptron_landscape import Landscape, perceptron_landscape
 from pathlines.limit.metastability.perceptron_minimiser import Minimiser, perceptron_minimiser
 from pathlines.limit.metastability.perceptron_potential import on_circle, perceptron_potential
@@ -38,6 +40,19 @@ def _masses(axes: Axes, land: Landscape, found: Minimiser, theta: np.ndarray) ->
     axes.axhline(0, color=MUTED, lw=0.6)
 
 
+class Neurons(Setting):
+    """Neurons on the circle and inverse temperatures."""
+
+    directions: Annotated[of.Matrix, means("directions of the neurons", "a")] = tuple(
+        map(tuple, on_circle([0.0, 2.0]).tolist())
+    )
+    strengths: of.Strengths = (1.0, -0.7)
+    biases: Annotated[of.Vector, means("biases of the neurons", "b")] = (0.0, 0.0)
+    activation: of.Activation = "relu"
+    betas: of.Betas = (1.0, 4.0, 25.0)
+    kernel: of.EnergyKernel = "scaled"
+
+
 @picture(
     "metastability/perceptron-minimiser",
     PERCEPTRON_LANDSCAPE,
@@ -45,11 +60,10 @@ def _masses(axes: Axes, land: Landscape, found: Minimiser, theta: np.ndarray) ->
     "against its mean c: equal at the atoms, larger everywhere else, which proves that no measure has less energy; the "
     "gap c − min f bounds what is left. Below, the masses of the atoms over the potential ½v. An attracting neuron of "
     "strength below one splits its mass; far atoms appear where the mass has no room near it.",
-    quick={"directions": on_circle([0.0, 2.0]).tolist(), "strengths": [1.0, -0.7], "biases": [0.0, 0.0],
-           "activation": "relu", "betas": [1.0, 4.0, 25.0], "kernel": "scaled"},
-    full={"betas": [1.0, 2.0, 4.0, 25.0]},
-)  # fmt: skip
-def certified_minimisers(s: Any) -> Figure:
+    quick=Neurons(),
+    full=Neurons(betas=(1.0, 2.0, 4.0, 25.0)),
+)
+def certified_minimisers(s: Neurons) -> Figure:
     """f above, masses and potential below; a column for each β."""
     potential = perceptron_potential(s.directions, s.strengths, s.biases, s.activation)
     theta = np.linspace(0, 2 * np.pi, 1441)

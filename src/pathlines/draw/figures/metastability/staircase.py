@@ -5,7 +5,7 @@ Dynamic metastability in the self-attention model, arXiv:2410.06833.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,12 +14,24 @@ from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.staircase_figure import steps
 from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import METASTABILITY
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate.cluster_flow import cluster_flow
 from pathlines.limit.metastability.caps import cap_certificate
 from pathlines.limit.metastability.staircase import isolated_pairs
 
 KINDS = ("usa", "sa")
+
+
+class Stairs(Setting):
+    """Clusters on the circle."""
+
+    angles: of.Angles = (0.0, 0.5, 1.1, 2.4)
+    betas: of.Betas = (20.0, 100.0, 1000.0)
+    delta: Annotated[of.Positive | Literal["kernel"], means("clusters this near are one; kernel: 1/√(β ln β)", "δ")] = (
+        "kernel"
+    )
 
 
 @picture(
@@ -28,10 +40,10 @@ KINDS = ("usa", "sa")
     "Energy E = n⁻²Σe^{β(⟨xᵢ,xⱼ⟩−1)} of well-prepared tokens on the circle, followed to the last merger. On the scale "
     "of log t (divided by β, top) and in rescaled time (below) it is a staircase that sharpens with β: it rests at Σm² "
     "(dotted) and jumps by 2m_pm_q at each merger; the last step is one. At β = 1000 times exceed e^{1200}.",
-    quick={"angles": [0.0, 0.5, 1.1, 2.4], "betas": [20.0, 100.0, 1000.0], "delta": "kernel"},
-    full={"angles": [0.0, 0.3, 0.65, 1.05, 1.5, 2.0, 2.6]},
+    quick=Stairs(),
+    full=Stairs(angles=(0.0, 0.3, 0.65, 1.05, 1.5, 2.0, 2.6)),
 )
-def staircases(s: Any) -> Figure:
+def staircases(s: Stairs) -> Figure:
     """Two clocks by two kinds."""
     figure, grid = new_figure(2, 2, width=4.2, height=2.5)
     for column, kind in enumerate(KINDS):
@@ -50,15 +62,24 @@ def staircases(s: Any) -> Figure:
     return figure
 
 
+class Mergers(Setting):
+    """Clusters on the circle."""
+
+    angles: of.Angles = (0.0, 0.9, 2.0, 3.3, 4.9)
+    beta_max: of.HighestBeta = 100.0
+    points: Annotated[of.Count, means("inverse temperatures at which clusters are followed")] = 10
+    lines: Annotated[of.Count, means("inverse temperatures of the dashed curves")] = 40
+
+
 @picture(
     "metastability/merging-times",
     METASTABILITY,
     "Logarithm of the time of every merger against β. Each grows like β(1−cos gap) with the gap that the pair has when "
     "its turn comes; dashed lines take every pair as if it were alone (closed forms) and become exact for large β.",
-    quick={"angles": [0.0, 0.9, 2.0, 3.3, 4.9], "beta_max": 100.0, "points": 10, "lines": 40},
-    full={"beta_max": 400.0, "points": 24, "lines": 120},
+    quick=Mergers(),
+    full=Mergers(beta_max=400.0, points=24, lines=120),
 )
-def merging_times(s: Any) -> Figure:
+def merging_times(s: Mergers) -> Figure:
     """One panel a kind."""
     figure, (panels,) = new_figure(1, 2, width=4.0, height=3.1)
     for axes, kind in zip(panels, KINDS):
@@ -74,6 +95,14 @@ def merging_times(s: Any) -> Figure:
     return figure
 
 
+class Pairs(Setting):
+    """Gaps of two clusters."""
+
+    gaps: Annotated[of.Positives, means("angles between the clusters", unit="radians")] = (1.2, 1.8, 2.6)
+    beta_max: of.HighestBeta = 120.0
+    points: Annotated[of.Count, means("inverse temperatures on the axis")] = 16
+
+
 @picture(
     "metastability/certificate",
     METASTABILITY,
@@ -81,10 +110,10 @@ def merging_times(s: Any) -> Figure:
     "caps (best over partitions and cap sizes) against the time at which clusters truly leave them, for clusters at "
     "several angles. Both grow like e^{(1−cos)β}, the certificate with the cosine between the caps' edges; "
     "below some β it says nothing.",
-    quick={"gaps": [1.2, 1.8, 2.6], "beta_max": 120.0, "points": 16},
-    full={"gaps": [0.9, 1.2, 1.8, 2.6], "beta_max": 400.0, "points": 40},
+    quick=Pairs(),
+    full=Pairs(gaps=(0.9, 1.2, 1.8, 2.6), beta_max=400.0, points=40),
 )
-def certificates(s: Any) -> Figure:
+def certificates(s: Pairs) -> Figure:
     """ln of both times over β, and their ratio."""
     figure, ((left, right),) = new_figure(1, 2, width=4.2, height=3.1)
     betas = np.linspace(5.0, s.beta_max, s.points)
