@@ -17,18 +17,40 @@ from pathlines.cli.common import (
     Report,
     check_outputs,
     console,
-    debugging,
     loaded_files,
     parse_changes,
     ready,
 )
 from pathlines.cli.complete import claims
+from pathlines.cli.verdicts import Live, print_json, print_summary, tabulate
 from pathlines.foundation.errors import ArgumentError, StoreError
 
 FIRST_SEED = 1001
 """Of the seeds that --seeds takes: far from any default, and chosen by nobody."""
 
-MARKS = {"holds": ("✓", "green"), "refuted": ("✗", "red"), "inconclusive": ("?", "yellow")}
+Patterns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PATTERN]…",
+        help="Claims: a family (`clustering`), an id, or a glob. All by default.",
+        autocompletion=claims,
+    ),
+]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3.")
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one per core).")]
+Power = Annotated[bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")]
+FromSeed = Annotated[
+    int | None, typer.Option("--seed", help="Seed of everything that is drawn (default: the claim's own).")
+]
+Seeds = Annotated[
+    int, typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with N seeds from --seed or 1001 on.")
+]
+Costs = Annotated[bool, typer.Option("--costs", help="Measure what each claim costs, and keep it beside the claims.")]
+Table = Annotated[
+    Path | None, typer.Option("--table", metavar="FILE", help="Write the table of --power or --seeds as Markdown.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,39 +59,18 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    patterns: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[PATTERN]…",
-            help="Claims: a family (`clustering`), an id, or a glob. All by default.",
-            autocompletion=claims,
-        ),
-    ] = None,
+    patterns: Patterns = None,
     full: Full = False,
     as_json: AsJson = False,
     report: Report = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3."),
-    ] = None,
+    set_: Changes = None,
     fresh: Fresh = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one per core).")] = None,
-    power: Annotated[
-        bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of everything that is drawn (default: the claim's own).")
-    ] = None,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=0, metavar="N", help="Run the seeded claims with N seeds from --seed or 1001 on."),
-    ] = 0,
-    costs: Annotated[
-        bool, typer.Option("--costs", help="Measure what each claim costs, and keep it beside the claims.")
-    ] = False,
-    table: Annotated[
-        Path | None, typer.Option("--table", metavar="FILE", help="Write the table of --power or --seeds as Markdown.")
-    ] = None,
+    jobs: Jobs = None,
+    power: Power = False,
+    seed: FromSeed = None,
+    seeds: Seeds = 0,
+    costs: Costs = False,
+    table: Table = None,
     force: Force = False,
 ) -> None:
     """Run executable claims and compare each verdict with the one we stand behind.
@@ -92,32 +93,36 @@ def verify(
     """
     ready()
     check_outputs(report, table)
-    if table is not None and not (power or seeds):
-        raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
-    if power and seeds:
-        raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
-    if costs and (power or seeds or set_):
-        raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
-    size, began = "full" if full else "quick", time.monotonic()
-    changes = parse_changes(set_)
+    _check_options(table, power, seeds, costs, set_)
+    size, began, changes = "full" if full else "quick", time.monotonic(), parse_changes(set_)
     _check_sizes(patterns or ["*"], size, changes, force)
     queue = _queue(patterns or ["*"], size, changes, seed, seeds, power)
     finished = _run(queue, fresh, jobs, quiet=as_json, costs=costs)
     outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]
     if as_json:
-        _print_json(outcomes, failures)
+        print_json(outcomes, failures)
     else:
-        _summary(outcomes, failures, time.monotonic() - began, size)
+        print_summary(outcomes, failures, time.monotonic() - began, size)
     if power or seeds:
         words = [*(patterns or []), *(["--full"] if full else []), "--power" if power else f"--seeds {seeds}"]
-        _tabulate(outcomes, size, power, table, " ".join(["pathlines verify", *words]), quiet=as_json)
+        tabulate(outcomes, size, power, table, " ".join(["pathlines verify", *words]), quiet=as_json)
     if report is not None:
         from pathlines.draw.report import write_report
 
         write_report(report, outcomes, failures=[(f.job.id, f.failure) for f in failures], size=size)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
     _leave(finished)
+
+
+def _check_options(table: Path | None, power: bool, seeds: int, costs: bool, changes: list[str] | None) -> None:
+    """Refuse options that contradict each other."""
+    if table is not None and not (power or seeds):
+        raise ArgumentError("Option --table writes the table of --power or --seeds: give one of them.")
+    if power and seeds:
+        raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
+    if costs and (power or seeds or changes):
+        raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
 
 
 def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> None:
@@ -159,7 +164,7 @@ def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs:
     from pathlines.sweep.verify import verify_jobs as sweep
 
     finished = []
-    with _Live(len(queue), quiet=quiet) as live:
+    with Live(len(queue), quiet=quiet) as live:
         for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin, costs=costs):
             finished.append(item)
             live.end(item)
@@ -176,128 +181,3 @@ def _leave(finished: list[Any]) -> None:
         sys.exit(2)
     if any(f.outcome is None or not f.outcome.as_expected for f in finished):
         sys.exit(1)
-
-
-class _Live:
-    """Rows appear as claims finish; a bar shows what is running."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        self._total, self._done = total, 0
-        self._console = console(stderr=True) if quiet else console()
-        self._rows = not quiet
-        self._running: dict[str, float] = {}
-        self._bar: Any = None
-
-    def __enter__(self) -> _Live:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-        )
-        self._bar = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
-        self._bar.start()
-        self._task = self._bar.add_task("starting", total=self._total)
-        if self._rows:
-            head = ("claim", "quantity", "expected", "measured", "error, or slack", "verdict", "s")
-            self._console.print(_row(head), style="bold")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def begin(self, job: Any) -> None:
-        self._running[job.id] = time.monotonic()
-        self._describe()
-
-    def end(self, item: Any) -> None:
-        self._done += 1
-        self._running.pop(item.job.id, None)
-        if self._rows:
-            text, style = _line(item)
-            self._console.print(text, style=style, soft_wrap=True)
-        self._describe()
-
-    def _describe(self) -> None:
-        self._bar.update(self._task, completed=self._done, description=", ".join(self._running))
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    widths = (20, 18, 13, 24, 21, 16, 7)
-    return " ".join(str(c)[:w].ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
-
-
-def _number(value: float | None, digits: int = 6) -> str:
-    return "–" if value is None else f"{value:.{digits}g}"
-
-
-def _line(item: Any) -> tuple[str, str]:
-    if item.outcome is None:
-        return _row((item.job.id, "", "", "", "", "! error", "")) + f"\n    {item.failure}", "red"
-    from pathlines.claim.summary import distance, side
-
-    o = item.outcome
-    mark, _colour = MARKS[o.verdict]
-    measured = _number(o.measured, 8) + (f" ± {o.uncertainty:.1g}" if o.uncertainty else "")
-    verdict = f"{mark} {o.verdict}" + ("" if o.as_expected else "  UNEXPECTED")
-    seconds = "stored" if item.stored else f"{o.seconds:.1f}"
-    style = "" if o.as_expected and o.verdict == "holds" else "cyan" if o.as_expected else "bold red"
-    advice = "".join(f"\n    {c.quantity}: {c.reason}" for c in o.checks if c.verdict == "inconclusive")
-    kind = next(c.kind for c in o.checks if c.quantity == o.quantity)
-    sign, compared = side(kind), distance(kind, o.error, o.tolerance)
-    expected = sign + _number(o.expected)
-    return _row((o.id, o.quantity, expected, measured, compared, verdict, seconds)) + advice, style
-
-
-def _summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
-    counts = {v: sum(o.verdict == v for o in outcomes) for v in MARKS}
-    odd = list(dict.fromkeys(o.id for o in outcomes if not o.as_expected))
-    out = console()
-    words = ", ".join(f"{c} {v}" for v, c in counts.items() if c)
-    out.print(f"\n{len(outcomes)} claims at {size} size in {seconds:.0f} s: {words or 'none evaluated'}.", style="bold")
-    if odd:
-        out.print(f"Not as expected: {', '.join(odd)}", style="bold red")
-    if failures:
-        out.print(f"Failed to run: {', '.join(f.job.id for f in failures)}", style="bold red")
-        if debugging():
-            for f in failures:
-                out.print(f.trace)
-    if not odd and not failures:
-        out.print("Every verdict is the expected one (errata of the literature are expected to be refuted).")
-
-
-def _tabulate(outcomes: list, size: str, power: bool, path: Path | None, command: str, quiet: bool) -> None:
-    from pathlines.draw.claim_tables import power_table, seed_table
-
-    table = power_table(outcomes, size) if power else seed_table(outcomes)
-    out = console(stderr=quiet)
-    out.print(f"\n{table.words}", style="bold")
-    for line in table.first[:20]:
-        out.print(f"  {line}", style="red", soft_wrap=True)
-    if path is not None:
-        table.write(path, command)
-        out.print(f"Table: {path.resolve()}", soft_wrap=True)
-
-
-def _print_json(outcomes: list, failures: list) -> None:
-    import msgspec
-
-    from pathlines.claim import CLAIMS
-
-    items = [{k: v for k, v in msgspec.to_builtins(o).items() if k != "lines"} for o in outcomes]
-    for f in failures:
-        entry = CLAIMS[f.job.id]
-        blank = dict.fromkeys(("measured", "expected", "tolerance", "error", "seconds"))
-        known = {
-            "id": entry.id,
-            "paper": entry.paper.citation,
-            "where": entry.where,
-            "statement": entry.statement,
-            "verdict": "error",
-        }
-        items.append(
-            {**known, "expected_verdict": entry.expected, **blank, "failure": f.failure, "setting": f.job.changes}
-        )
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(items), indent=2).decode() + "\n")
