@@ -13,6 +13,7 @@ from pathlines.model.homogenized import sde as sde
 from pathlines.model.homogenized import shared_noise as shared_noise
 from pathlines.model.homogenized import transported_measure as transported_measure
 from pathlines.model.homogenized.circle_measure import CircleMeasure as CircleMeasure
+from pathlines.model.homogenized.drift import DrivenLimit as DrivenLimit
 from pathlines.model.homogenized.overlap_pair import FixedScorePair as FixedScorePair
 from pathlines.model.homogenized.drift import HomogenizedDrift as HomogenizedDrift
 from pathlines.model.homogenized.drift import HomogenizedODE as HomogenizedODE

@@ -135,7 +135,28 @@ def homogenized_drift(
     return HomogenizedDrift(chain, frozen(chain.law, float(chain.beta), tolerance, seed), corrector)
 
 
-class HomogenizedODE(LimitOfChain):
+class DrivenLimit(LimitOfChain):
+    """A limit of a chain that moves by its homogenized drift."""
+
+    papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
+
+    field: HomogenizedDrift
+
+    @property  # type: ignore[misc]
+    def chain(self) -> RandomTransformer:  # type: ignore[override]
+        """The chain of which this is the limit."""
+        return self.field.chain
+
+    def retract(self, state: Tokens) -> Tokens:
+        """N(x)."""
+        return Sphere(state.shape[-1]).retract(state)
+
+    def drift(self, state: Tokens, t: Array) -> Tokens:
+        """D(X)."""
+        return self.field(state)
+
+
+class HomogenizedODE(DrivenLimit):
     """dX/dt = D(X) in macroscopic time t = ηℓ: the regimes ODE I (``corrector="none"``) and ODE II of arXiv:2604.01978.
 
     You will see, for a mean value matrix V̄ with a positive eigenvalue, tokens gather as in self-attention. At the grid
@@ -155,10 +176,6 @@ class HomogenizedODE(LimitOfChain):
         tolerance: of the averages over heads that D needs, 1e-3 by default.
         seed: of those averages.
     """
-
-    papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
-
-    field: HomogenizedDrift
 
     def __init__(
         self,
@@ -180,23 +197,10 @@ class HomogenizedODE(LimitOfChain):
         )  # fmt: skip
         self.field = homogenized_drift(chain, corrector, tolerance, seed)
 
-    @property  # type: ignore[misc]
-    def chain(self) -> RandomTransformer:  # type: ignore[override]
-        """The chain of which this is the limit."""
-        return self.field.chain
-
     @property
     def derived(self) -> dict[str, Any]:
         """The parameters of the chain, how many heads stand for the law, and how well."""
         return {**self.chain.derived, **self.field.heads.summary}
-
-    def retract(self, state: Tokens) -> Tokens:
-        """N(x)."""
-        return Sphere(state.shape[-1]).retract(state)
-
-    def drift(self, state: Tokens, t: Array) -> Tokens:
-        """D(X)."""
-        return self.field(state)
 
     def sampling_error(self, tokens: Any) -> float:
         """Largest error of b_i at these tokens (Gaussian scores only; zero when the average is exact)."""

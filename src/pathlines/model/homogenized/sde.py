@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,16 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import positive_integer, require
 from pathlines.foundation.module import exactly
-from pathlines.foundation.papers import HOMOGENIZED, Paper
+from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.traceable import traceable_number
 from pathlines.model.base import MODELS, Description
 from pathlines.model.capability import HasRandomLayers, Sampled
-from pathlines.model.homogenized.drift import HomogenizedDrift, Tokens, homogenized_drift, tangent
-from pathlines.model.homogenized.random_transformer import LimitOfChain, RandomTransformer
+from pathlines.model.homogenized.drift import DrivenLimit, Tokens, homogenized_drift, tangent
+from pathlines.model.homogenized.random_transformer import RandomTransformer
 from pathlines.model.parts.splitting import split_step
 from pathlines.weights.gaussian import GaussianHeads
 from pathlines.weights.heads import Heads
@@ -28,7 +27,7 @@ from pathlines.weights.law import HeadLaw
 METHODS = ("split", "euler")
 
 
-class HomogenizedSDE(LimitOfChain, HasRandomLayers):
+class HomogenizedSDE(DrivenLimit, HasRandomLayers):
     """dX = D(X) dt + √(η/H) ∫ G(X, θ) W(dθ, dt) on (S^{d-1})^n, Itô and intrinsic;  G_i = P_{x_i}(B_θ - b_ρ)(x_i).
 
     The limit of a chain of step η with H heads, in macroscopic time t = ηℓ (Homogenized Transformers, arXiv:2604.01978,
@@ -71,9 +70,6 @@ class HomogenizedSDE(LimitOfChain, HasRandomLayers):
         seed: of those averages.
     """
 
-    papers: ClassVar[tuple[Paper, ...]] = (HOMOGENIZED,)
-
-    field: HomogenizedDrift
     time_step: Float[Array, ""]
     noise_heads: int = eqx.field(static=True)
     centred: bool = eqx.field(static=True)
@@ -107,11 +103,6 @@ class HomogenizedSDE(LimitOfChain, HasRandomLayers):
         self.noise_heads = positive_integer("noise_heads", noise_heads)
         self.centred = law.centred
         self.method = method
-
-    @property  # type: ignore[misc]
-    def chain(self) -> RandomTransformer:  # type: ignore[override]
-        """The chain of which this is the limit."""
-        return self.field.chain
 
     @property
     def clocks(self) -> dict[str, float]:
@@ -159,14 +150,6 @@ class HomogenizedSDE(LimitOfChain, HasRandomLayers):
             update="tangent",
             multiplicities=self.multiplicities,
         )
-
-    def drift(self, state: Tokens, t: Array) -> Tokens:
-        """D(X)."""
-        return self.field(state)
-
-    def retract(self, state: Tokens) -> Tokens:
-        """N(x)."""
-        return Sphere(state.shape[-1]).retract(state)
 
     def noise(self, x: Tokens, heads: Heads, signs: Float[Array, " m"]) -> Tokens:
         """Σ_r ε_r G(X, θ_r) for given heads and signs."""
