@@ -21,7 +21,7 @@ class Euclidean(Domain):
     """R^d with the identity as tangent projection and retraction.
 
     Args:
-        dim: d ≥ 1, the dimension.
+        dim: d ≥ 1, the dimension. The larger, the more alike are the distances between random tokens.
     """
 
     dim: int = eqx.field(static=True)

@@ -86,7 +86,7 @@ class Sphere(Domain):
 
         Args:
             key: a JAX key; the same key gives the same points.
-            n: how many, n ≥ 1. A drift costs n² of them (less on the circle and on S²).
+            n: how many, n ≥ 1. A drift costs n² of them (less on the circle and on S²). The more, the dearer a drift.
             dtype: "float64" (which must be enabled) or "float32".
         """
         make_room_for_programs()
@@ -111,7 +111,7 @@ class Sphere(Domain):
 
         Args:
             key: a JAX key.
-            n: how many, n ≥ 1.
+            n: how many, n ≥ 1. The more, the dearer a drift.
             concentration: κ ≥ 0. At 0 the law is uniform; the larger, the tighter around the centre (angles of size
                 ((d-1)/κ)^{1/2}).
             centre: the direction (d,), of any length but zero; by default the first basis vector.
@@ -131,7 +131,7 @@ class Sphere(Domain):
         """n points with one common inner product: <x_i, x_j> = ρ for i ≠ j, the start of the equiangular reductions.
 
         Args:
-            n: how many, n ≤ d, or n ≤ d + 1 at the least overlap.
+            n: how many, n ≤ d, or n ≤ d + 1 at the least overlap. The more, the later they collapse.
             overlap: ρ, -1/(n-1) ≤ ρ < 1. At 0 tokens are orthogonal; the larger, the sooner they are one point.
             dtype: "float64" or "float32".
         """

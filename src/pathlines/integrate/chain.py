@@ -82,15 +82,15 @@ def chain(
         start: what it starts from (for a random transformer unit tokens (n, d), or a Gram matrix (n, n)), or a law
             ``key -> start`` that is drawn anew for each run. Give a module-level function or a frozen dataclass as
             law: a new lambda each time compiles each time.
-        depth: L ≥ 1, the number of layers.
+        depth: L ≥ 1, the number of layers. The more, the nearer tokens come to one direction; cost grows in proportion.
         key: a JAX key. Run r has the key k_r = fold_in(key, r), its start fold_in(k_r, 0), its layer ℓ = 1, 2, …
             fold_in(k_r, ℓ).
         runs: how many independent ones; standard errors over ``run`` fall like runs^{-1/2}. None is one without axis.
         record: observables or their names, by default the tokens.
-        every: they are recorded at layers 0, ``every``, 2·``every``, ….
+        every: they are recorded at layers 0, ``every``, 2·``every``, …. The larger, the fewer records.
         sampler: one of the model's samplers; "auto" is the cheapest exact one, and ``run.forms`` has the choice.
         memory: bytes, 10⁹ by default. Runs are grouped in lanes of a size fixed by the problem and lanes in chunks of
-            at most that, on all cores: chunks change no bit of the result.
+            at most that, on all cores: chunks change no bit of the result. The larger, the fewer chunks.
         progress: whether to show a bar.
         common: all runs have the weights of run 0 and differ in their starts only (common noise).
 

@@ -53,9 +53,9 @@ def cluster_flow(
         masses: of the clusters, which sum to one; equal by default.
         kind: "usa" (scaled kernel) or "sa".
         delta: the angle at which two clusters are one; "kernel" takes 1/√(β ln β), the width at which the paper calls
-            tokens merged.
-        log_start: ln t of the start.
-        rtol: tolerance of a step.
+            tokens merged. The larger, the sooner they merge.
+        log_start: ln t of the start. The larger, the later all mergers.
+        rtol: tolerance of a step. The larger, the cheaper and the less exact.
 
     The rescaled time r obeys dt/dr = ln β · min e^{β(1-<x_p,x_q>)} over unmerged pairs: the closest gap then
     closes like u' = -c ln(β) sin u and every step of the staircase takes O(1) (NaN for β ≤ 1). Under USA on the circle

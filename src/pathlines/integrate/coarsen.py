@@ -94,9 +94,10 @@ def coarsen(
     Args:
         model: SA, or USA with the scaled kernel; Q = K = V = I, any dimension.
         tokens: where they start, (n, d).
-        until: bounds the time of the particles, 10⁵ by default; clusters have no such bound.
-        delta: the angle at which two clusters are one, or "kernel" for 1/√(β ln β).
-        rtol: tolerance of a step of the particles.
+        until: bounds the time of the particles, 10⁵ by default; clusters have no such bound. The longer, the more is
+            left to particles.
+        delta: the angle at which two clusters are one, or "kernel" for 1/√(β ln β). The larger, the sooner they merge.
+        rtol: tolerance of a step of the particles. The larger, the cheaper and the less exact.
     """
     kind = _kind(model)
     beta = finite_number("beta", float(model.beta), 0.0, open_low=True)

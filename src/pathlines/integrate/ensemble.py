@@ -54,18 +54,18 @@ def ensemble(
         runs: how many starts; standard errors over ``run`` fall like runs^{-1/2} (samples are the unit of
             independence, not pairs).
         key: a JAX key; start number r uses the key folded with r.
-        until: the last depth-time T ≥ 0.
+        until: the last depth-time T ≥ 0. The longer, the more steps.
         times: your own times to record instead.
         record: observables or their names, by default the tokens.
         over: one parameter of the model with its values: ``{"beta": betas}`` adds a leading dimension ``beta``, and the
             same starts are seen at every β.
         method: as for ``flow``.
-        rtol: tolerance of a step relative to the state, 1e-6 by default.
-        atol: absolute tolerance, by default ``rtol``.
-        step: the step of methods that have a fixed one.
+        rtol: tolerance of a step relative to the state, 1e-6 by default. The larger, the cheaper and the less exact.
+        atol: absolute tolerance, by default ``rtol``. The larger, the fewer digits small entries keep.
+        step: the step of methods that have a fixed one. The larger, the cheaper and the less exact.
         memory: bytes, 10⁹ by default. Runs are grouped in lanes of a size fixed by the problem, and lanes in chunks of
-            at most that, on all cores: chunks change no bit of the result.
-        max_steps: where a run that gets nowhere is stopped.
+            at most that, on all cores: chunks change no bit of the result. The larger, the fewer chunks.
+        max_steps: where a run that gets nowhere is stopped. The more, the longer it may try.
         progress: whether to show a bar.
 
     Data has dims (parameter,) run, time, ….

@@ -55,20 +55,21 @@ def flow(
     Args:
         model: what moves the tokens.
         tokens: where they start: (n, d), or whatever the model starts from.
-        until: the last depth-time T ≥ 0; 101 equally spaced times are recorded.
+        until: the last depth-time T ≥ 0; 101 equally spaced times are recorded. The longer, the wider they lie apart.
         times: your own instead (increasing, ≥ 0; 0 itself may be among them). Steps land on them, so very many cost.
         record: observables or their names, by default the tokens.
         accumulate: observables whose time integrals are carried and recorded as ``integral_<name>``.
         method: adaptive ("rk45", "dop853"), or with a fixed step ("rk4", "heun", ...); ``METHODS`` has all.
-        rtol: tolerance of a step relative to the state, 1e-8 by default; halving it costs 15 % (order 5).
-        atol: absolute tolerance, by default ``rtol``.
-        step: the step of methods that have a fixed one.
+        rtol: tolerance of a step relative to the state, 1e-8 by default; halving it costs 15 % (order 5). The larger,
+            the cheaper and the less exact.
+        atol: absolute tolerance, by default ``rtol``. The larger, the fewer digits small entries keep.
+        step: the step of methods that have a fixed one. The larger, the cheaper and the less exact.
         form: "auto" takes the cheapest exact form of the problem and may change it on the way; ``run.forms`` says why.
-        max_steps: where a run that gets nowhere is stopped, 200,000 by default.
+        max_steps: where a run that gets nowhere is stopped, 200,000 by default. The more, the longer it may try.
         progress: whether to show a bar; by default after two seconds, on a terminal.
         resume: arrays of a checkpoint; the other arguments must be the same. The run goes on bit for bit.
         checkpoint: is called with plain arrays every so often and at the end of an unfinished run.
-        checkpoint_seconds: how often, every 10 s by default.
+        checkpoint_seconds: how often, every 10 s by default. The longer, the more a kill costs.
 
     Recorded states are solver steps, not interpolants. A run that cannot go on (divergence, stalled steps, Ctrl-C)
     returns what it has, warns, and says when and why in ``run.outcome``.

@@ -32,10 +32,12 @@ def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: 
     Args:
         model: one that has a layer.
         tokens: where they start, (n, d).
-        depth: L ≥ 1, the number of layers.
+        depth: L ≥ 1, the number of layers. The more, the nearer tokens come to their clusters; cost grows in
+            proportion.
         step: η > 0, the residual step, 1 by default. The larger, the further from any flow.
         record: observables or their names, by default the tokens.
-        every: they are recorded at layers 0, ``every``, 2·``every``, …; the coordinate ``layer`` counts them.
+        every: they are recorded at layers 0, ``every``, 2·``every``, …; the coordinate ``layer`` counts them. The
+            larger, the fewer records.
 
     This is the network itself, not an integrator: x ← N(x + ηA) moves each token by ηPA/(1 + η<x, A>), to first
     order the flow of another equation than SA (arXiv:2312.10794 writes the two as one).

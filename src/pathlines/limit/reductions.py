@@ -108,7 +108,7 @@ def simplex(net: Any, n: int, overlap: float = 0.0) -> Simplex:
     Args:
         net: a ``RandomTransformer`` with centred Gaussian heads.
         n: tokens n ≥ 2. The more, the later they collapse.
-        overlap: γ at the start, 0 (orthogonal tokens) by default.
+        overlap: γ at the start, 0 (orthogonal tokens) by default. The larger, the sooner they are one point.
     """
     b, v, d, p = _numbers(net)
     count = positive_integer("n", n, 2)
@@ -121,7 +121,7 @@ def gram(net: Any, start: Any, *, samples: int = 1024, seed: int = 0) -> GramRed
     Args:
         net: a ``RandomTransformer`` with centred Gaussian heads.
         start: unit tokens (n, d), or their Gram matrix (n, n) with unit diagonal.
-        samples: draws of the logits for each average; its error falls like their number or faster.
+        samples: draws of the logits for each average. The more, the smaller its error (like their number or faster), and the slower.
         seed: of those draws.
     """
     b, v, d, p = _numbers(net)

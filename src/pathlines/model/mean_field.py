@@ -22,7 +22,7 @@ def mean_field(model: Any, d: int = 2, **options: Any) -> CircleDensity | ZonalM
     Args:
         model: plain self-attention on the sphere (Q = K = V = I; softmax or unnormalised), or a random transformer.
         d: where plain tokens live: 2, densities on the circle by their Fourier moments; d ≥ 3, laws about an axis. A
-            random transformer knows its own.
+            random transformer knows its own. The larger, the fewer clusters form.
         options: how finely it is resolved: ``degree``, ``nodes`` of the density or measure.
 
     Emergence of meta-stable clustering in mean-field transformer models, arXiv:2410.23228; Homogenized Transformers,

@@ -63,8 +63,8 @@ def probe(
         ids: token ids as text, instead of texts.
         seeds: random initialisations ≥ 2 to average over. The more, the narrower the band, and the slower.
         seed: of the first of them.
-        layers: iterates a shared layer to that depth.
-        max_tokens: longer inputs are cut.
+        layers: iterates a shared layer to that depth. The more, the further the curve goes, and the slower.
+        max_tokens: longer inputs are cut. The more, the slower.
         drop_special: leave marks such as [CLS] out of all three curves; they take part in the model's work.
         drop_massive: likewise tokens whose length exceeds four medians.
 

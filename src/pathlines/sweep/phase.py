@@ -71,16 +71,18 @@ def phase_diagram(
     independent of d. A sample whose pairs have all merged is done.
 
     Args:
-        d: the ambient dimension; from about 64 on the boundary is the exact curve Γ.
+        d: the ambient dimension; from about 64 on the boundary is the exact curve Γ. The larger, the sharper the
+            boundary.
         betas: values of β. The larger, the later pairs merge, and the longer it takes.
         times: equally spaced depth-times.
         samples: starts per β; standard errors fall like samples^{-1/2}.
         n: the number of tokens, 32 by default; cost grows like n³ for d ≥ n, else n²d.
         kind: "sa" or "usa".
-        delta: δ, how small a deficit 1 - <x_1, x_2> counts as merged; 1e-3 by default.
+        delta: δ, how small a deficit 1 - <x_1, x_2> counts as merged; 1e-3 by default. The smaller, the later pairs
+            count as merged.
         seed: of the starts.
         dtype: "float32", or "float64" for small δ.
-        rtol: tolerance of a step, 1e-4 by default.
+        rtol: tolerance of a step, 1e-4 by default. The larger, the cheaper and the less exact.
         store: where each block of β is kept when done, so that a killed diagram resumes.
         progress: whether to show a bar.
     """

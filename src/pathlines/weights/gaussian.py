@@ -21,10 +21,12 @@ class GaussianHeads(HeadLaw):
     V̄ = Ā = 0 and p = d). Each N is a matrix of independent standard normals.
 
     Args:
-        d: the width, d ≥ 1.
+        d: the width, d ≥ 1. The larger, the less overlaps fluctuate, like d^{-1/2}.
         sigma_v: σ_V > 0; d^{-1/2} by default, so that V keeps lengths on average. The larger, the more a layer moves.
         sigma_a: σ_A ≥ 0; p^{-1/4} by default, where a score ⟨A x, y⟩ of unit tokens has variance one. 0 fixes A = Ā.
-        qk_dim: p, the head dimension, d by default; at p = ∞ the scores are a Gaussian field of that variance.
+            The larger, the fewer tokens one listens to.
+        qk_dim: p, the head dimension, d by default; at p = ∞ the scores are a Gaussian field of that variance. The
+            smaller, the heavier the tails of a logit.
         value_mean: V̄, a d × d matrix or a number c for c·I; 0 by default. With a mean there is a drift.
         score_mean: Ā, likewise.
     """

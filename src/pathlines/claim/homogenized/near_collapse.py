@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.tolerance import standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -61,7 +62,7 @@ def rates(times: np.ndarray, ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """(typical, mean) rate of the gap over the whole time, and their standard errors over runs."""
     last, span = ratio[:, -1], times[-1]
     logs, share = np.log(last), last / last.mean()
-    spread = np.array([logs.std(ddof=1), share.std(ddof=1)]) / math.sqrt(len(last)) / span
+    spread = mean_and_error([logs, share], axis=1)[1] / span
     return np.array([logs.mean(), math.log(last.mean())]) / span, spread
 
 

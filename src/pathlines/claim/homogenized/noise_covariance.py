@@ -16,6 +16,7 @@ from jaxtyping import Array
 from scipy.stats import norm
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.homogenized.finite_heads import VALUES, start
 from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation import vocabulary as of
@@ -77,8 +78,7 @@ def simulate(s: CommonNoise) -> Evidence:
     """All entries for both laws, and the total traces."""
     keys = jax.random.split(jax.random.key(s.seed), len(MEANS))
     found = [_measured(means, s, key) for means, key in zip(MEANS, keys, strict=True)]
-    traces = np.array([f[2].mean() for f in found])
-    spread = np.array([f[2].std(ddof=1) / np.sqrt(len(f[2])) for f in found])
+    traces, spread = mean_and_error([f[2] for f in found], axis=1)
     entries, errors = (np.concatenate([f[k].ravel() for f in found]) for k in (0, 1))
     flat = [f[0].ravel() for f in found]
     curves = tuple(Curve(name, e, m) for name, m, e in zip(("centred", "with means"), flat, _expected(s), strict=True))

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.estimate import mean_and_error
 from pathlines.claim.slopes import several
 from pathlines.claim.tolerance import standard_errors
 from pathlines.foundation import vocabulary as of
@@ -50,7 +51,8 @@ def defect(products: np.ndarray, overlap: float, d: int) -> tuple[float, float]:
         yy = overlap**2 * first + 2 * overlap * sign * sine * cross + sine**2 * second
         left += np.mean(xy / np.sqrt(xx * yy) - xy + overlap / 2 * (xx + yy - 2), axis=1) / 2
     scale = d / (overlap * (1 - overlap**2))
-    return scale * float(left.mean()), abs(scale) * float(left.std(ddof=1)) / len(left) ** 0.5
+    mean, error = mean_and_error(left)
+    return scale * float(mean), abs(scale) * float(error)
 
 
 class PairKernel(Setting):

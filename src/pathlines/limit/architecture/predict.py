@@ -49,7 +49,7 @@ def predict(
         architecture: a config.json, TOML file or folder, the fields of a configuration, six numbers, or the record.
         tokens: token ids, or how many different tokens; 64 (or the context) by default.
         gram: the Gram matrix before the first layer, instead of tokens.
-        layers: how many, those of the architecture by default.
+        layers: how many, those of the architecture by default. The more, the further the curve goes.
         spread: whether to follow the standard deviation over seeds too, at three times the cost.
         keep: indices of the tokens that observables are taken over (causes: all); every token takes part in the layers.
     """

@@ -56,12 +56,12 @@ def collapse_time(
     """τ at which the overlap, from γ0, reaches ``level``; see ``passage_time``.
 
     Args:
-        n: the number of tokens.
-        b: the standard deviation of a logit; ``math.inf`` is the argmax.
-        level: the overlap to reach, 1/2 by default.
-        p: the head dimension; ∞ by default.
-        d: the width; ∞ by default.
-        gamma0: the overlap at the start.
+        n: the number of tokens. The more, the later.
+        b: the standard deviation of a logit; ``math.inf`` is the argmax. The larger, the later, beyond √(2 log n).
+        level: the overlap to reach, 1/2 by default. The larger, the later.
+        p: the head dimension; ∞ by default. The smaller, the heavier the tails of a logit.
+        d: the width; ∞ by default. The smaller, the later.
+        gamma0: the overlap at the start. The larger, the sooner.
     """
     start, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))
     dimension = check_dimension(d)
@@ -109,16 +109,17 @@ def collapse_depth(
     """First layer after which the layer map has γ ≥ ``level``, or None.
 
     Args:
-        n: the number of tokens.
-        b: the standard deviation of a logit.
-        v: the attention power of a layer. Depth is about log(n)/log(1+v) while b < √(2 log n).
-        level: the overlap to reach, 1/2 by default.
-        p: the head dimension; ∞ by default.
-        d: the width; ∞ by default.
+        n: the number of tokens. The more, the deeper.
+        b: the standard deviation of a logit. The larger, the deeper, beyond √(2 log n).
+        v: the attention power of a layer. Depth is about log(n)/log(1+v) while b < √(2 log n). The larger, the fewer
+            layers.
+        level: the overlap to reach, 1/2 by default. The larger, the deeper.
+        p: the head dimension; ∞ by default. The smaller, the heavier the tails of a logit.
+        d: the width; ∞ by default. The smaller, the deeper.
         norm: "post" or "pre".
-        r0: the root mean square of the embeddings, for "pre".
-        gamma0: the overlap at the start.
-        max_layers: where to give up, 100,000 by default.
+        r0: the root mean square of the embeddings, for "pre". The larger, the deeper.
+        gamma0: the overlap at the start. The larger, the fewer layers.
+        max_layers: where to give up, 100,000 by default. The more, the longer it may try.
     """
     one_of("norm", norm, NORMS)
     gamma, goal = _check_levels(gamma0, level, positive_integer("n", n, 2))

@@ -126,10 +126,11 @@ def overlap_curve(
     Args:
         times: diffusive times τ = vℓ ≥ 0.
         n: the number of tokens. The more, the later the collapse (log n while b is small).
-        b: the standard deviation of a logit, ``math.inf`` for hard attention. Matters beyond √(2 log n).
+        b: the standard deviation of a logit, ``math.inf`` for hard attention. Matters beyond √(2 log n). The larger,
+            the later the collapse.
         d: the width; ∞ by default. The smaller, the slower.
-        p: the head dimension; ∞ by default.
-        gamma0: the overlap at the start, 0 (orthogonal tokens) by default.
+        p: the head dimension; ∞ by default. The smaller, the heavier the tails of a logit.
+        gamma0: the overlap at the start, 0 (orthogonal tokens) by default. The larger, the sooner the collapse.
 
     For finite d the drift is exact while the tokens form a simplex (which needs d ≥ n-1) and is used beyond that as it
     stands; it may then vanish at an overlap below 1, which the curve approaches.
@@ -185,15 +186,15 @@ def layer_map_curve(
     """γ and r² after 0 … ``layers`` layers of attention power v; r0 is the root mean square of the embeddings ("pre").
 
     Args:
-        layers: L ≥ 0, the depth.
-        n: the number of tokens.
-        b: the standard deviation of a logit.
+        layers: L ≥ 0, the depth. The deeper, the nearer to one.
+        n: the number of tokens. The more, the later the collapse.
+        b: the standard deviation of a logit. The larger, the later the collapse, beyond √(2 log n).
         v: the attention power of a layer, (η²/H) d σ_V². The larger, the fewer layers to collapse.
-        p: the head dimension; ∞ by default.
-        d: the width; ∞ by default.
+        p: the head dimension; ∞ by default. The smaller, the heavier the tails of a logit.
+        d: the width; ∞ by default. The smaller, the slower.
         norm: "post", or "pre", where tokens grow and each layer matters less.
         r0: the root mean square of the embeddings, for "pre". The larger, the slower.
-        gamma0: the overlap at the start.
+        gamma0: the overlap at the start. The larger, the sooner the collapse.
         exact: takes the whole term of order 1/d instead of its first order in v/d.
 
     With pre-normalisation r² grows and 1-γ falls like 1/ℓ; with post-normalisation it falls like (1+v)^{-ℓ}. Some 40 µs

@@ -115,9 +115,9 @@ def regime(
         eta: a ``RandomTransformer``, of which the step, the noise and whether its heads are centred are read; or the
             residual step η > 0. The larger, the more of the correctors is needed.
         alpha: α ≥ 0, the noise per unit of time, ης²/H. The more heads, the smaller.
-        layers: L ≥ 1, the depth; t_L = ηL.
-        epsilon: what counts as o(1), 0.1 by default.
-        bound: what counts as O(1), 10 by default.
+        layers: L ≥ 1, the depth; t_L = ηL. The deeper, the more drift and noise add up.
+        epsilon: what counts as o(1), 0.1 by default. The larger, the more counts as negligible.
+        bound: what counts as O(1), 10 by default. The larger, the more counts as of order one.
         centred: Gaussian weights of mean zero.
 
     If centred, both ODEs stand still, so αηL = o(1) is ``static``; and at fixed

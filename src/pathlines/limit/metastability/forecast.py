@@ -49,9 +49,10 @@ def forecast(beta: float, d: int, tokens: float, level: float = 0.1) -> Forecast
 
     Args:
         beta: β > 0. The larger, the more clusters: about √(2β) on the circle.
-        d: the ambient dimension, d ≥ 2. Beyond 3β/2 there is one cluster from the start.
+        d: the ambient dimension, d ≥ 2. Beyond 3β/2 there is one cluster from the start. The larger, the fewer
+            clusters.
         tokens: N ≥ 1. The more, the later (ln N) and the surer the fastest pattern.
-        level: the amplitude of a mode that counts as formed, 0.1 by default.
+        level: the amplitude of a mode that counts as formed, 0.1 by default. The larger, the later.
     """
     beta, d = finite_number("beta", beta, 0.0, open_low=True), positive_integer("d", d, 2)
     n, c = finite_number("tokens", tokens, 1.0, open_low=True), finite_number("level", level, 0.0, 1.0, open_low=True)

@@ -166,14 +166,16 @@ class HomogenizedODE(DrivenLimit):
 
     Args:
         law: the law of heads.
-        beta: β ≥ 0, multiplies the score.
-        logit_scale: b, the standard deviation of a logit, instead of β.
-        step: η > 0, of the chain whose limit this is; the correctors are of its order.
-        heads: H ≥ 1, of that chain; enters the last corrector.
+        beta: β ≥ 0, multiplies the score. The larger, the fewer tokens one listens to.
+        logit_scale: b, the standard deviation of a logit, instead of β. The larger, the fewer tokens one listens to.
+        step: η > 0, of the chain whose limit this is; the correctors are of its order. The larger, the more they
+            matter.
+        heads: H ≥ 1, of that chain; enters the last corrector. The more, the smaller it is.
         corrector: how much of D is kept: "full", "paper" (as printed) or "none" (b alone).
         update: "ambient" or "tangent", that of the chain.
         multiplicities: masses of the tokens; zero is a listener.
-        tolerance: of the averages over heads that D needs, 1e-3 by default.
+        tolerance: of the averages over heads that D needs, 1e-3 by default. The smaller, the more heads stand for the
+            law, and the slower.
         seed: of those averages.
     """
 

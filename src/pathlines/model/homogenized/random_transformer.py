@@ -39,10 +39,11 @@ class RandomTransformer(HasRandomLayers, HasHeadAttentions):
         step: η > 0, the residual step. The larger, the fewer layers to collapse, and the further from the limit.
         beta: β ≥ 0, multiplies the score; nothing is divided by √d, and softmax over k includes k = i. The larger, the
             fewer tokens one listens to: collapse is delayed once b exceeds √(2 log n).
-        logit_scale: b = βσ_A²√p ≥ 0, the standard deviation of a logit, instead of β; it must be given at p = ∞.
+        logit_scale: b = βσ_A²√p ≥ 0, the standard deviation of a logit, instead of β; it must be given at p = ∞. The
+            larger, the fewer tokens one listens to.
         law: a law of heads (``GaussianHeads``, ``MixtureHeads``) instead of the next three.
-        sigma_v: σ_V > 0, of the entries of V; d^{-1/2} by default.
-        sigma_a: σ_A ≥ 0, of the factors of A; p^{-1/4} by default.
+        sigma_v: σ_V > 0, of the entries of V; d^{-1/2} by default. The larger, the more a layer moves.
+        sigma_a: σ_A ≥ 0, of the factors of A; p^{-1/4} by default. The larger, the fewer tokens one listens to.
         qk_dim: p, the dimension of a head, d by default; ∞ is allowed. The smaller, the heavier the tails of a logit.
         update: "ambient" as in the paper, or "tangent", which projects the increment before N.
         multiplicities: w_k ≥ 0, masses of the tokens (quadrature nodes of a measure); one of mass zero is a listener:

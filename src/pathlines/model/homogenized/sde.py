@@ -56,17 +56,19 @@ class HomogenizedSDE(DrivenLimit, HasRandomLayers):
 
     Args:
         law: the law of heads.
-        beta: β ≥ 0, multiplies the score.
-        logit_scale: b, the standard deviation of a logit, instead of β.
-        step: η > 0, of the chain whose limit this is; noise and correctors are of its order.
+        beta: β ≥ 0, multiplies the score. The larger, the fewer tokens one listens to.
+        logit_scale: b, the standard deviation of a logit, instead of β. The larger, the fewer tokens one listens to.
+        step: η > 0, of the chain whose limit this is; noise and correctors are of its order. The larger, the more
+            noise.
         heads: H ≥ 1, of that chain. The more, the less noise.
-        time_step: δ > 0, of the integrator; η by default.
+        time_step: δ > 0, of the integrator; η by default. The larger, the cheaper and the less exact.
         noise_heads: M ≥ 1 fresh heads per step. The more, the more Gaussian the noise, and the dearer.
         corrector: how much of D is kept: "full", "paper" (as printed) or "none" (b alone).
         update: "ambient" or "tangent", that of the chain.
         method: "split", or "euler" as a peer.
         multiplicities: masses of the tokens; zero is a listener.
-        tolerance: of the averages over heads that D needs, 1e-3 by default.
+        tolerance: of the averages over heads that D needs, 1e-3 by default. The smaller, the more heads stand for the
+            law, and the slower.
         seed: of those averages.
     """
 
