@@ -37,7 +37,7 @@ def test_figures_and_models_have_a_schema_and_what_has_no_setting_has_none(capsy
     assert record["properties"]["betas"]["minimum"] == 1
     assert [setting["samples"] for setting in schema["examples"]] == [32, 2048]
     show("sa", schema=True)
-    assert json.loads(capsys.readouterr().out)["examples"][0]["beta"] == 1.0
+    assert json.loads(capsys.readouterr().out)["examples"][0]["beta"] == 4.0
     with pytest.raises(ArgumentError, match="`mean_overlap` has none"):
         show("mean_overlap", schema=True)
 

@@ -74,18 +74,20 @@ def retrieval(
 
     Args:
         model: a ``CausalDecoder`` with any mask, or any model of tokens on the sphere (``SelfAttention``, say).
-        n: N ≥ 2, tokens of a prompt. The profile is a limit: it changes by O(1/N).
+        n: N ≥ 2, tokens of a prompt. The profile is a limit: it changes by O(1/N). The more, the nearer to it.
         depth: T > 0, a time or, with ``layers``, the number of layers times their step. The deeper, the more is heard
             through others: primacy grows, recency is lost.
         key: of the prompts.
-        prompts: ≥ 2 independent uniform prompts; errors fall with their root.
+        prompts: ≥ 2 independent uniform prompts; errors fall with their root. The more, the slower.
         vocabulary: M ≥ 2 codewords on the circle. The more, the narrower is W.
         decoder: "soft" or "hard", which W.
-        mode: take W = cos nD instead; on the sphere the degree ℓ of the harmonic P_ℓ(<x_N, x_i>), 1 if not given.
-        d: the dimension of tokens on the sphere S^{d-1}; decoders of angles have none.
-        layers: L residual layers of step T/L instead of the flow.
+        mode: take W = cos nD instead; on the sphere the degree ℓ of the harmonic P_ℓ(<x_N, x_i>), 1 if not given. The
+            larger, the narrower.
+        d: the dimension of tokens on the sphere S^{d-1}; decoders of angles have none. The larger, the nearer to
+            orthogonal are random tokens.
+        layers: L residual layers of step T/L instead of the flow. The more, the nearer to the flow.
         estimator: "adjoint", or "naive": N E W(θ_N - θ_i) by plain Monte Carlo, for comparison only.
-        memory: bytes that the prompts of one batch may take; at least one prompt is taken.
+        memory: bytes that the prompts of one batch may take; at least one prompt is taken. The more, the fewer batches.
         progress: show a bar; by default on a terminal, after two seconds.
     """
     of_kind("model", model, Model, "a model")

@@ -121,7 +121,8 @@ def gram(net: Any, start: Any, *, samples: int = 1024, seed: int = 0) -> GramRed
     Args:
         net: a ``RandomTransformer`` with centred Gaussian heads.
         start: unit tokens (n, d), or their Gram matrix (n, n) with unit diagonal.
-        samples: draws of the logits for each average. The more, the smaller its error (like their number or faster), and the slower.
+        samples: draws of the logits for each average. The more, the smaller its error (like their
+            number or faster), and the slower.
         seed: of those draws.
     """
     b, v, d, p = _numbers(net)

@@ -64,7 +64,8 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         mask: who hears whom, and how strongly by position (``attention.masks``): "causal" (j ≤ i), "alibi:2",
             "window:64", …, a mask such as ``AlibiMask(2.0)``, one position a token (equal ones see each other) or a
             matrix. In words and positions a token hears itself; by default everyone hears everyone.
-        frozen: how many tokens, the first, are heard and do not move; by default none.
+        frozen: how many tokens, the first, are heard and do not move; by default none. The more, the less of the cloud
+            moves.
 
     You will see tokens gather: for Q = K = V = I every generic start ends in one point, after plateaus with several
     clusters that last longer the larger β is. V = -I spreads them. Antipodal pairs are stationary for every β, so

@@ -32,9 +32,9 @@ class Transport1D(FlowEstimator):
 
     Args:
         pieces: P = K + 2, at least 4. 66 if neither it nor ``error`` is given and a density is fitted; chosen by
-        held-out
-            likelihood for samples.
-        error: largest KL(target‖flow), of a density; as many pieces are taken as it needs.
+            held-out likelihood for samples. The more, the smaller the error.
+        error: largest KL(target‖flow), of a density; as many pieces are taken as it needs. The smaller, the more
+            pieces.
     """
 
     def __init__(self, pieces: int | None = None, error: float | None = None) -> None:

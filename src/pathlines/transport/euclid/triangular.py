@@ -40,10 +40,13 @@ class TriangularFlow(FlowEstimator):
     conditional normalizing flows, arXiv:2602.08606.
 
     Args:
-        bins: bins of each conditioning coordinate; chosen (with ``knots``) if not given.
-        knots: knots in each cell; the first coordinate has twice as many, and at least 8.
-        pieces: largest number of pieces.
-        error: largest KL(target‖flow) of a known density, met by its estimate plus two standard errors.
+        bins: bins of each conditioning coordinate; chosen (with ``knots``) if not given. The more, the finer the
+            conditioning and the fewer samples in each.
+        knots: knots in each cell; the first coordinate has twice as many, and at least 8. The more, the finer each
+            conditional law.
+        pieces: largest number of pieces. The more, the finer the grid may be.
+        error: largest KL(target‖flow) of a known density, met by its estimate plus two standard errors. The smaller,
+            the more pieces.
     """
 
     parts_: tuple[EuclideanSchedule, ...]
