@@ -53,10 +53,11 @@ class DiffeoFlow(FlowEstimator):
 
     Args:
         phi: the map, a function of points (n, 2) of the unit square.
-        grid: m, cells along a side, at most 45; D has 2m bins and knots.
+        grid: m, cells along a side, at most 45; D has 2m bins and knots. The more, the smaller the error, and the more
+            pieces.
         volume: whether φ preserves area, so that D is not needed.
-        pieces: largest number of pieces, instead of ``grid``.
-        error: largest L² error of the map, instead of ``grid``.
+        pieces: largest number of pieces, instead of ``grid``. The more, the finer the grid.
+        error: largest L² error of the map, instead of ``grid``. The smaller, the more pieces.
     """
 
     def __init__(

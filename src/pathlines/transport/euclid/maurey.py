@@ -34,11 +34,12 @@ class MaureyFlow(FlowEstimator):
 
     Args:
         neurons: from uniform numbers (M, q) in the unit cube to (w, a, b), of shapes (M, d), (M, d), (M,).
-        parameters: q, how many uniform numbers a neuron takes.
-        horizon: T.
+        parameters: q, how many uniform numbers a neuron takes. The more, the richer the field.
+        horizon: T. The longer, the further points go.
         order: "golden" (a Kronecker sequence) or "random".
-        pieces: M; 1024 if neither it nor ``error`` is given.
-        error: root mean square change of the map, on N(0, I), when M doubles; M grows until it is met.
+        pieces: M; 1024 if neither it nor ``error`` is given. The more, the smaller the error.
+        error: root mean square change of the map, on N(0, I), when M doubles; M grows until it is met. The smaller, the
+            more pieces.
         seed: of the random order.
     """
 

@@ -29,9 +29,9 @@ class RidgeFlow(FlowEstimator):
     values: layers = 40, knots = 16; any d. Cost: candidates × layers × O(n). The pieces are those of arXiv:2412.19366.
 
     Args:
-        layers: largest number of layers.
-        knots: K of each layer.
-        pieces: largest number of pieces; it overrides ``layers``.
+        layers: largest number of layers. The more, the nearer to the target, and the dearer.
+        knots: K of each layer. The more, the finer each layer.
+        pieces: largest number of pieces; it overrides ``layers``. The more, the nearer to the target, and the dearer.
         seed: of the directions that are tried.
     """
 

@@ -45,8 +45,9 @@ class MeasureInterpolator:
 
     Args:
         method: "auto" (one gate a point where a hyperplane separates it) or "paper" (five pieces a point throughout).
-        error: largest W₂ where atoms must come together. Smaller: longer durations, not more pieces.
-        pieces: a budget; a fit that needs more is refused.
+        error: largest W₂ where atoms must come together. The smaller, the longer the durations, not
+            the more pieces.
+        pieces: a budget; a fit that needs more is refused. The more, the more it may take.
         grouping: "exact" refuses weights that no groups of atoms have; "nearest" takes the best groups there are.
         waypoints: whether a point may go past a third place where the direct way is blocked.
         seed: of the corridors and waypoints.
