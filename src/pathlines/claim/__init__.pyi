@@ -14,6 +14,7 @@ from pathlines.claim import power as power
 from pathlines.claim import slopes as slopes
 from pathlines.claim import summary as summary
 from pathlines.claim import tolerance as tolerance
+from pathlines.claim import transport as transport
 from pathlines.claim.base import Axes as Axes
 from pathlines.claim.base import CLAIMS as CLAIMS
 from pathlines.claim.evaluate import Check as Check

@@ -6,6 +6,7 @@ from pathlines.limit import gaussian as gaussian
 from pathlines.limit import homogenized as homogenized
 from pathlines.limit import metastability as metastability
 from pathlines.limit import reductions as reductions
+from pathlines.limit import transport as transport
 from pathlines.limit.reductions import GramReduction as GramReduction
 from pathlines.limit.reductions import Simplex as Simplex
 from pathlines.limit.reductions import gram as gram

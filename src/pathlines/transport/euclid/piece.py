@@ -10,6 +10,8 @@ The inverse is the piece with -w. The map is piecewise linear and bi-Lipschitz w
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -23,6 +25,6 @@ def relu_piece(x: np.ndarray, w: np.ndarray, a: np.ndarray, b: float, t: float) 
     """Points (n, d) moved by one piece, and the log-determinants (n,)."""
     s = x @ a + b
     rate = float(a @ w) * t
-    active = s > 0
-    moved = x + np.where(active, s * (t * phi1(rate)), 0.0)[:, None] * w
-    return moved, np.where(active, rate, 0.0)
+    gain = t * math.expm1(rate) / rate if rate else t
+    moved = x + (np.maximum(s, 0.0) * gain)[:, None] * w
+    return moved, (s > 0) * rate

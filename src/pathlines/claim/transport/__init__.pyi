@@ -1,0 +1,6 @@
+# Written by docs/stubs.py.
+from pathlines.claim.transport import line_laws as line_laws
+from pathlines.claim.transport import maps as maps
+from pathlines.claim.transport import relu_pieces as relu_pieces
+from pathlines.claim.transport import triangular_flows as triangular_flows
+from pathlines.claim.transport import vocabulary as vocabulary
