@@ -20,6 +20,11 @@ def described(parameter: Any) -> tuple[str, str, str]:
     return names, getattr(parameter, "help", None) or "", shown
 
 
+def inner(name: str, verb: Any) -> list[tuple[str, Any]]:
+    """Verbs of a group, such as `transport check`."""
+    return [(f"{name} {word}", command) for word, command in getattr(verb, "commands", {}).items()]
+
+
 class Verbs(SphinxDirective):
     """A section for each verb, in the order of the help."""
 
@@ -27,11 +32,12 @@ class Verbs(SphinxDirective):
         """Read the program itself."""
         from pathlines.cli.program import app
 
-        return [self.section(name, command) for name, command in typer.main.get_command(app).commands.items()]
+        verbs = typer.main.get_command(app).commands.items()
+        return [self.section(*one) for name, verb in verbs for one in ((name, verb), *inner(name, verb))]
 
     def section(self, name: str, command: Any) -> nodes.section:
         """What a verb does, its examples and its options."""
-        part = nodes.section("", nodes.title("", name), ids=[f"verb-{name}"], names=[f"verb {name}"])
+        part = nodes.section("", nodes.title("", name), ids=[f"verb-{name.replace(' ', '-')}"], names=[f"verb {name}"])
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
             part += nodes.paragraph("", "", *codes(" ".join(paragraph.split())))
         part += table(("name", "meaning", "default"), [described(p) for p in command.params])

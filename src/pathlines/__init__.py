@@ -39,6 +39,7 @@ _TOP = {
     "transport.euclid.diffeo": "DiffeoFlow",
     "transport.euclid.maurey": "MaureyFlow",
     "transport.sphere.interpolate": "MeasureInterpolator",
+    "transport.verifier": "verify_schedule",
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
     "sweep.verify": "verify",

@@ -139,4 +139,5 @@ from pathlines.observable.pairs import u_max as u_max
 from pathlines.observable.pairs import u_mean as u_mean
 from pathlines.observable.pairs import variance as variance
 from pathlines.sweep.verify import verify as verify
+from pathlines.transport.verifier import verify_schedule as verify_schedule
 from pathlines.observable.patterns import zonal_moments as zonal_moments

@@ -93,9 +93,12 @@ def wait_for(flag, process):
 
 
 def words_of(verb):
-    """The verb with a word for each argument that has no default."""
-    kinds = [p for p in get_command(app).commands[verb].params if p.param_type_name == "argument"]
-    return [verb, *("sa" for p in kinds if p.required or p.default is None)]
+    """The verb (of a group: its first) with a word for each argument that has no default."""
+    command, words = get_command(app).commands[verb], [verb]
+    for name, inner in list(getattr(command, "commands", {}).items())[:1]:  # the first verb of a group
+        command, words = inner, [verb, name]
+    kinds = [p for p in command.params if p.param_type_name == "argument"]
+    return [*words, *("sa" for p in kinds if p.required or p.default is None)]
 
 
 def loading(tmp_path, name, text):

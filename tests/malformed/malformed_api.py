@@ -188,6 +188,7 @@ def good_calls():
         "closure_horizon": {**matrices, "n": 10, "tolerance": 0.1},
         "two_sample_modes": {"beta": 2.0},
         "uniform_attention": {"d": 4, "beta": 1.0, "sigma_a": 1.0},
+        "verify_schedule": {"schedule": "flow.json", "inputs": [EYE], "targets": [EYE], "rtol": 1e-9},
         "verify": {"pattern": "clustering/CL-43", "full": False},
         "zonal_start": {"moments": {1: 0.1}, "n": 8, "d": 3},
     }  # fmt: skip

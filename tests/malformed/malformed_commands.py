@@ -32,6 +32,7 @@ GOOD = {
     "regime": "regime --layers 100",
     "staircase": "staircase --angles 0,1,2.5",
     "tradeoff": "tradeoff --n 8",
+    "transport": "transport check {folder}/no-such-file.json",
 }
 MEANT = {
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
