@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-import jax.numpy as jnp
 import msgspec
 import numpy as np
 
 from pathlines.attention import Attention, SoftmaxAttention
-from pathlines.attention.masks import PositionMask, PrefixMask
+from pathlines.attention.masks import PositionMask
 from pathlines.foundation.errors import ArgumentError
 from pathlines.kernels.native import native_serves
 from pathlines.kernels.portable import banded
@@ -88,9 +87,11 @@ def own_share(masses: np.ndarray, mask: PositionMask | None = None) -> float:
     """The smallest share that a token with mass has of the mass it sees; 0 where a masked one may not hear itself."""
     if mask is None:
         return float(masses[masses > 0].min() / masses.sum())
-    if mask.strict or not isinstance(mask, PrefixMask) or not masses.all():
+    prefix = prefix_mask(mask, len(masses))
+    if prefix is None or prefix.strict or not masses.all():
         return 0.0
-    return float((masses / np.asarray(mask.mass(jnp.asarray(masses)))).min())
+    logs = np.log(masses) + np.asarray(prefix.heights(len(masses)))
+    return float(np.exp(logs - np.logaddexp.accumulate(logs)).min())
 
 
 def least_partition(own: float, beta: float, alignment: float = 1.0) -> float:

@@ -331,10 +331,9 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
 
     def _energy_by_sums(self, x: Float[Array, "n d"], t: Array, masses: Float[Array, " n"]) -> Float[Array, ""]:
         """F = (Σ_i m_i Z_i e^{-β} - 1)/(2β) without the n × n pairs; near collapse its digits are absolute."""
-        if self.mask is not None:  # the energy is that of all pairs
-            log_partition = attend(SoftmaxAttention(), *self.paired(x, t), x, masses, beta=self.beta)[1]
-        else:
-            log_partition = eqx.tree_at(lambda m: m.attention, self, SoftmaxAttention()).attend(x, t)[1]
+        parts = lambda m: (m.attention, m.mask)  # noqa: E731 - the energy is that of all pairs, masked or not
+        whole = eqx.tree_at(parts, self, (SoftmaxAttention(), None), is_leaf=lambda x: x is None)
+        log_partition = whole.attend(x, t)[1]
         mean = masses @ x
         flat = (jnp.sum(mean * mean) - 1) / 2
         safe = jnp.where(self.beta > 0, self.beta, 1.0)
