@@ -12,8 +12,9 @@ import jax
 import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
 from beartype.roar import BeartypeCallHintViolation
+from numpy.typing import ArrayLike
 
-ROOMS = ("architecture", "numerics", "domain", "attention", "kernels", "weights", "observable")
+ROOMS = ("architecture", "numerics", "domain", "attention", "kernels", "weights", "observable", "limit")
 """Rooms whose annotations are checked, in the tests of the same rooms."""
 
 VIOLATIONS: list[str] = []
@@ -21,8 +22,12 @@ VIOLATIONS: list[str] = []
 STANDING_FOR = {
     np.ndarray: np.ndarray | np.generic,
     jax.Array: jax.Array | np.ndarray | np.generic | float | int,
+    bool: bool | np.bool_,
+    ArrayLike: object,
+    ArrayLike | None: object,
 }
-"""NumPy's scalars are arrays of no dimension, and JAX takes NumPy's arrays and numbers for its own."""
+"""NumPy's scalars are arrays of no dimension, and JAX takes NumPy's arrays and numbers for its own. What NumPy takes
+for an array is its own matter: tuples are not of the type it gives for that."""
 
 _strict = beartype(conf=BeartypeConf(is_pep484_tower=True, hint_overrides=FrozenDict(STANDING_FOR)))
 

@@ -1,5 +1,6 @@
 """The fields of a finite law against reference numbers, complex differences and the engine."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -41,7 +42,9 @@ def test_drift_is_that_of_the_engine(corrector, update):
     setting = {"step": 0.2, "heads": 2, "corrector": corrector, "update": update}
     ode = pl.model.homogenized.HomogenizedODE(law, two.BETA, **setting)
     x = two.start(5)
-    assert law_sde((0.3, 0.3, 0.4), **setting).drift(x) == pytest.approx(np.asarray(ode.drift(x, 0.0)), abs=1e-14)
+    assert law_sde((0.3, 0.3, 0.4), **setting).drift(x) == pytest.approx(
+        np.asarray(ode.drift(jnp.asarray(x), 0.0)), abs=1e-14
+    )
 
 
 def test_noises_carry_the_covariance_of_the_heads():

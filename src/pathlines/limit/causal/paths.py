@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import signal, special
 from scipy.stats import binom
 
@@ -108,14 +109,12 @@ def hop_contributions(mask: Any, x: float, hops: int) -> np.ndarray:
     return rows.shape[1] * hop_weights(x, hops)[:, None] * rows
 
 
-def path_profile(
-    mask: Any, weights: np.ndarray, rates: np.ndarray, t: float, *, layers: int | None = None
-) -> np.ndarray:
+def path_profile(mask: Any, weights: ArrayLike, rates: ArrayLike, t: float, *, layers: int | None = None) -> np.ndarray:
     """Σ_n w_n N[e^{a_n t P}]_{Ni}: the retrieval profile at finite N for any mask. One set of hops serves all modes."""
     x = np.asarray(rates, float) * finite_number("t", t, 0.0)
     hops = _hops(float(x.max()), layers)
     rows = hop_rows(mask, hops)
-    total = sum(w * hop_weights(float(v), hops, layers) for w, v in zip(weights, x, strict=True))
+    total = sum(w * hop_weights(float(v), hops, layers) for w, v in zip(np.asarray(weights, float), x, strict=True))
     return np.asarray(rows.shape[1] * (total @ rows))
 
 

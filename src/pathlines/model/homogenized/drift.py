@@ -86,7 +86,8 @@ class HomogenizedDrift(Module):
         fields = self.fields(x)
         mean = jnp.tensordot(self.heads.probabilities, fields, 1)
         along = jnp.sum(x * mean, axis=-1, keepdims=True) * tangent(x, mean)
-        second = jnp.sum(x * fields, axis=-1, keepdims=True) * tangent(x, fields)
+        at = jnp.broadcast_to(x, fields.shape)
+        second = jnp.sum(at * fields, axis=-1, keepdims=True) * tangent(at, fields)
         return along, jnp.tensordot(self.heads.probabilities, second, 1) - along
 
     def __call__(self, x: Tokens) -> Tokens:
@@ -111,7 +112,8 @@ class HomogenizedDrift(Module):
         if self.heads.below is not None:
             below = HomogenizedDrift(self.chain, self.heads.below, self.corrector)
             return jnp.max(jnp.linalg.norm(self.mean_drift(x) - below.mean_drift(x), axis=-1))
-        fields = tangent(x, self.fields(x))
+        fields = self.fields(x)
+        fields = tangent(jnp.broadcast_to(x, fields.shape), fields)
         means = jnp.mean(fields.reshape(self.heads.blocks, -1, *x.shape), axis=1)
         variance = jnp.sum(jnp.var(means, axis=0, ddof=1), axis=-1) / self.heads.blocks
         return jnp.sqrt(jnp.max(variance))
