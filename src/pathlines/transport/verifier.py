@@ -65,7 +65,7 @@ def verify_schedule(schedule: Any, inputs: Any, targets: Any = None, *, rtol: fl
         schedule: a schedule, a file of the exchange format, or the dictionary in it; trained elsewhere or built here.
         inputs: measures, each an (n, d) array or a pair (points, weights); unit vectors on the sphere.
         targets: as many measures, to which exact W₂ is reported; None: only where the inputs end.
-        rtol: tolerance of the integrator. Smaller: slower, and W₂ trusted further down.
+        rtol: tolerance of the integrator. The smaller, the slower, and the further down W₂ is trusted.
     """
     kind, d, pieces = _document(schedule)
     tolerance = finite_number("rtol", rtol, 1e-13, 1e-3)
