@@ -115,6 +115,18 @@ class EuclideanSchedule(PieceSchedule):
             self.w * (safe * self.t / each)[:, None], self.a / safe[:, None], b, np.full(self.count, each)
         )
 
+    def conditional(self, first: int) -> Self:
+        """The pieces that move coordinates after the first ones alone: the flow of those given the first, held fixed.
+
+        Pieces of the first coordinates must come before all others, and none may move both.
+        """
+        early, late = (self.w[:, :first] != 0).any(1), (self.w[:, first:] != 0).any(1)
+        if (early & late).any() or (early.any() and late.any() and np.flatnonzero(early)[-1] > np.flatnonzero(late)[0]):
+            raise ArgumentError(
+                f"The schedule is not triangular: it cannot be conditioned on its first {first} coordinates."
+            )
+        return type(self)(self.w[late], self.a[late], self.b[late], self.t[late])
+
     def records(self) -> list[dict[str, Any]]:
         """The pieces as dictionaries."""
         columns = (getattr(self, n).tolist() for n in "wabt")
