@@ -17,7 +17,7 @@ FEW_DIMENSIONS = 3
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the group."""
-    group = next(g.typer_instance for g in app.registered_groups if g.name == "transport")
+    group: Any = next(g.typer_instance for g in app.registered_groups if g.name == "transport")
     group.command(name="fit")(fit)
 
 

@@ -15,7 +15,7 @@ MOST_DRAWS = 10_000_000
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the group."""
-    group = next(g.typer_instance for g in app.registered_groups if g.name == "transport")
+    group: Any = next(g.typer_instance for g in app.registered_groups if g.name == "transport")
     group.command(name="sample")(sample)
 
 
