@@ -114,7 +114,6 @@ HighestBeta = Annotated[Positive, means("largest inverse temperature shown", "β
 BetaPoints = Annotated[Count, means("inverse temperatures on the axis")]
 TimePoints = Annotated[Count, means("times on the axis, evenly spaced")]
 Bins = Annotated[Count, means("bins of the histogram")]
-Points = Annotated[Count, means("points that are computed")]
 Samples = Annotated[Count, means("independent samples")]
 MapSide = Annotated[Count, means("points along each side of the map")]
 Crowd = Annotated[Positive, means("tokens whose noise the start has", "N")]
