@@ -1,0 +1,82 @@
+"""Measures on the sphere in closed form: the uniform arc, the cap that collapses, what one map cannot do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+from pathlines.foundation.errors import finite_number
+from pathlines.foundation.numbers import real_array
+from pathlines.foundation.papers.transport import MEASURE_TO_MEASURE
+
+SOURCES = (MEASURE_TO_MEASURE,)
+SMALL = 1e-4
+
+
+def arc_mean(rapidity: ArrayLike, half_width: float) -> np.ndarray:
+    """|mean| of a uniform arc of half-width ℓ < π after a boost of rapidity τ towards its middle (derived).
+
+    α(τ) = coth τ - 2/(ℓ sinh τ) · arctan(e^{-τ} tan(ℓ/2)), α(0) = sin ℓ/ℓ (arXiv:2411.04551, Example 6.1).
+    """
+    ell = finite_number("half_width", half_width, 0.0, np.pi, open_low=True)
+    tau = real_array("rapidity", rapidity, 0.0)
+    safe = np.maximum(tau, SMALL)
+    value = 1 / np.tanh(safe) - 2 / (ell * np.sinh(safe)) * np.arctan(np.exp(-safe) * np.tan(ell / 2))
+    start = np.sin(ell) / ell
+    slope = 0.5 - np.sin(2 * ell) / (4 * ell)  # dα/dτ at 0 is E[1 - u²], u = cos of a uniform angle
+    return np.where(tau < SMALL, start + slope * tau, value)
+
+
+def arc_rapidity(times: ArrayLike, half_width: float) -> np.ndarray:
+    """τ(t) of the uniform arc under V = I, B = 0: τ' = α(τ), τ(0) = 0; times increase."""
+    when = real_array("times", times, 0.0)
+    found = solve_ivp(
+        lambda _, tau: arc_mean(np.maximum(tau, 0.0), half_width),
+        (0.0, float(when.max(initial=0.0)) + 1e-12),
+        [0.0],
+        "DOP853",
+        t_eval=when,
+        rtol=1e-12,
+        atol=1e-13,
+    )
+    return found.y[0]
+
+
+def arc_edge(rapidity: ArrayLike, half_width: float) -> np.ndarray:
+    """The angle 2 arctan(e^{-τ} tan(ℓ/2)) of the end of the arc."""
+    return 2 * np.arctan(np.exp(-real_array("rapidity", rapidity)) * np.tan(half_width / 2))
+
+
+def cap_distance(times: ArrayLike, radius: float) -> np.ndarray:
+    """W₂(μ(t), δ_z) of the uniform law on B(z, R) ⊂ S² under the gate a = z, τ = -cos R, ω = z (derived).
+
+    c = cos φ solves c' = (c - cos R)(1 - c²) and is uniform on [cos R, 1] at the start; W₂² = E 2(1 - c).
+    """
+    rim = float(np.cos(finite_number("radius", radius, 0.0, np.pi, open_low=True)))
+
+    def clock(v: float) -> float:
+        """∫dc/((c - k)(1 - c²)) by partial fractions, c = 1 - e^v."""
+        gap = np.exp(v)
+        return np.log(1 - rim - gap) / (1 - rim**2) - v / (2 * (1 - rim)) - np.log(2 - gap) / (2 * (1 + rim))
+
+    def later(start: float, t: float) -> float:
+        """1 - c(t) of a point with 1 - c(0) = e^start."""
+        target, floor = clock(start) + t, start - 4 * t
+        return float(np.exp(brentq(lambda v: clock(v) - target, floor, start, xtol=1e-12))) if t > 0 else np.exp(start)
+
+    x, w = np.polynomial.legendre.leggauss(400)
+    starts = np.log((1 - rim) * (1 - x) / 2)
+    when = np.atleast_1d(real_array("times", times, 0.0))
+    return np.array([np.sqrt(sum(wk * later(c, t) for c, wk in zip(starts, w, strict=True))) for t in when])
+
+
+def least_without_attention(angle: float, mass: float) -> float:
+    """The least possible max_i W₂ of two prompts that share an atom, moved by one map of points (derived).
+
+    The atom has one image; of two targets whose supports are an angle θ apart one is at least θ/2 from it, so that
+    max W₂ ≥ 2 sin(θ/4)√mass, which is ≥ D√mass/2 for the chord D. It is attained half-way.
+    """
+    theta = finite_number("angle", angle, 0.0, np.pi)
+    return float(2 * np.sin(theta / 4) * np.sqrt(finite_number("mass", mass, 0.0, 1.0)))
