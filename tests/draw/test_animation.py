@@ -91,3 +91,9 @@ def test_refusals(tmp_path, monkeypatch):
         check_target(tmp_path / "x.mp4")
     with pytest.raises(UnknownNameError, match="no animation"):
         ANIMATIONS["metastability/life"]
+
+
+def test_parking_as_frames(tmp_path):
+    reel = ANIMATIONS["causal/parking"].reel(changes={"n": 12, "until": 4.0, "frames": 3})
+    write_reel(reel._replace(frames=2), tmp_path / "frames", dpi=40)
+    assert len(list((tmp_path / "frames").glob("frame-*.png"))) == 2

@@ -155,6 +155,6 @@ L6.printed_as(
     "For N tokens the accuracy σ₀ ↦ A_N(t,σ₀) has a unique minimiser in (0,1).",
     where="the theorem on the U-shape, its statement about A_N",
     predict=predict_unique,
-    quick=Decoder(n=64, prompts=1000, sources=(0.0625, 0.125, 0.25)),
+    quick=Decoder(n=64, prompts=4000, sources=(0.0625, 0.125, 0.25)),
     note="True of the limit S_t; A_N is constant for σ₀ in [i/N, (i+1)/N).",
 )
