@@ -14,6 +14,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.clustering.perspective_cone import half_sphere
+from pathlines.claim.fitting import REVERSED
 from pathlines.claim.tolerance import at_most, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import require
@@ -232,4 +233,5 @@ claim(
     axes=_RATE_AXES,
     note="Not in the literature's theorems; the proof for one head carries over because Σ_h V_h = I keeps every pull "
     "in the cone of the tokens.",
+    mistakes=(REVERSED,),
 )

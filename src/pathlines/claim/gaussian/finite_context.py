@@ -238,7 +238,13 @@ claim(
             "_square",
             "a power of n too small by {:g} in n Cₙ²",
             lambda right, size: lambda pair: right(pair) / pair.tokens.shape[2] ** size,
-            (0.2, 0.4, 0.6, 0.8),
+            (0.4, 0.6, 0.8),
+        ),
+        Mistake(
+            "_square",
+            "a power of n too large by {:g} in n Cₙ²",
+            lambda right, size: lambda pair: right(pair) * pair.tokens.shape[2] ** size,
+            (0.6, 0.8, 1.0),
         ),
     ),
 )

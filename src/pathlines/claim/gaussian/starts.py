@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
@@ -138,6 +139,12 @@ claim(
             "V off by {:g} beside its diagonal",
             lambda right, size: lambda V, A: right(np.asarray(V) + size * np.array([[0, 1], [1, 0]]), A),
             (1e-3, 0.01),
+        ),
+        Mistake(
+            "drift",
+            "a drift {:.0%} too large",
+            lambda right, size: lambda *a: jax.tree.map(lambda v: (1 + size) * v, right(*a)),
+            (0.1, 0.5),
         ),
     ),
 )
