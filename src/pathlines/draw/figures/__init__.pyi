@@ -4,3 +4,4 @@ from pathlines.draw.figures import clustering as clustering
 from pathlines.draw.figures import gaussian as gaussian
 from pathlines.draw.figures import homogenized as homogenized
 from pathlines.draw.figures import metastability as metastability
+from pathlines.draw.figures import transport as transport
