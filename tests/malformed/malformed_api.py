@@ -83,7 +83,7 @@ def good_calls():
         "SinkhornGaussian": {**gaussian, "eps": 1.0, "prefactor": "1/eps"},
         "SoftmaxGaussian": gaussian,
         "Sphere": {"dim": 3},
-        "SphereSchedule": {"d": 3, "pieces": [pl.transport.sphere.gate([1.0, 0, 0], 0.0, [0, 1.0, 0], 1.0)]},
+        "SphereSchedule": {"d": 3},
         "Transport1D": {},
         "DiffeoFlow": {},
         "MaureyFlow": {},
