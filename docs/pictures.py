@@ -41,6 +41,7 @@ FIGURES = (
     "gaussian/disc-of-starts",
     "gaussian/class-map",
     "causal/retrieval-profiles",
+    "causal/rival-theories",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

@@ -32,6 +32,12 @@ def probe(
     drop_massive: Annotated[
         bool, typer.Option("--drop-massive", help="Leave tokens out whose length exceeds four medians.")
     ] = False,
+    retrieval: Annotated[
+        bool, typer.Option("--retrieval", help="What the last position depends on, of a causal language model.")
+    ] = False,
+    directions: Annotated[
+        int, typer.Option("--directions", help="With --retrieval: random directions of each derivative.")
+    ] = 16,
     figure: Figure = None,
     report: Report = None,
     as_json: AsJson = False,
@@ -44,6 +50,9 @@ def probe(
     and transformers: pip install 'pathlines[probe]'. Without --text it reads our samples: English sentences, or
     chemical reactions where the vocabulary knows only those.
 
+    With --retrieval: how strongly the last position of a causal language model depends on each earlier one, the root
+    mean square gain √(‖∂h_N/∂h_i‖²/d) of the residual stream, with standard errors, over the theory of random weights.
+
     Examples:
 
     `pathlines probe ./my-bert --text lines.txt --figure probe.pdf` — three curves for each observable.
@@ -53,12 +62,22 @@ def probe(
     `pathlines probe ./my-gpt2 --ids ids.txt --json` — token ids instead of a text.
 
     `pathlines probe rxnmapper --layers 200 --report probe.html` — a shared layer (ALBERT) past its depth.
+
+    `pathlines probe ./my-gpt2 --retrieval --text lines.txt --figure lost.pdf` — what is lost in the middle.
     """
     ready()
     from pathlines.foundation.bounds import affordable
+    from pathlines.foundation.errors import ArgumentError
     from pathlines.probing.examine import probe as examine
 
     check_outputs(report, figures=(figure,))
+    if retrieval:
+        if layers is not None or drop_special or drop_massive or report is not None:
+            raise ArgumentError(
+                "Options --layers, --drop-special, --drop-massive and --report are not for --retrieval."
+            )
+        _retrieval(model, text, ids, seeds, seed, directions, n, figure, as_json, force)
+        return
     passes = float(max(seeds, 1)) * max(layers or 1, 1)
     affordable(f"{seeds} initialisations", operations=LAYER_WORK * passes, force=force)
     probed = examine(
@@ -89,6 +108,74 @@ def probe(
 
         write_probe_report(report, probed)
         console(stderr=as_json).print(f"Report: {report.resolve()}", soft_wrap=True)
+
+
+def _retrieval(
+    model: str,
+    text: Path | None,
+    ids: Path | None,
+    seeds: int,
+    seed: int,
+    directions: int,
+    n: int,
+    figure: Path | None,
+    as_json: bool,
+    force: bool,
+) -> None:
+    from pathlines.foundation.bounds import affordable
+    from pathlines.probing.retrieval import probe_retrieval
+
+    work = LAYER_WORK * max(seeds, 1) * (1.0 + 2 * max(directions, 1))
+    affordable(f"{seeds} initialisations with {directions} directions", operations=work, force=force)
+    probed = probe_retrieval(
+        model,
+        lines=None if text is None else _read(text).splitlines(),
+        ids=None if ids is None else _read(ids),
+        seeds=seeds,
+        seed=seed,
+        directions=directions,
+        max_tokens=n,
+    )
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(probed)).decode())
+    else:
+        _show_retrieval(probed)
+    if figure is not None:
+        from pathlines.draw import save_figure
+        from pathlines.probing.retrieval_figure import probed_retrieval_figure
+
+        save_figure(probed_retrieval_figure(probed), figure)
+        console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
+
+
+def _show_retrieval(probed: Any) -> None:
+    from rich.table import Table
+
+    n = probed.tokens
+    what = f"{probed.model}: {probed.family}, {probed.layers} layers; {probed.read}, {n} tokens of each"
+    title = f"{what}\ninfluence of position i on the last one, root mean square gain ± standard error"
+    table = Table(box=None, padding=(0, 2), title=title, title_justify="left")
+    for column in ("position", "trained", "init", "theory of init"):
+        table.add_column(column, justify="right")
+    worst = probed.trained.worst
+    for i in sorted({1, 2, worst, n - 1, n, *(max(1, round(k * n / 8)) for k in range(1, 8))}):
+        cells = [f"{p.influence[i - 1]:.3g} ± {p.error[i - 1]:.1g}" for p in (probed.trained, probed.initial)]
+        table.add_row(str(i), *cells, "–" if probed.theory is None else f"{probed.theory[i - 1]:.3g}")
+    screen = console()
+    screen.print(table)
+    least = probed.trained.influence[worst - 1]
+    screen.print(
+        f"Trained, the last position depends least on position {worst} of {n}; on the first "
+        f"{probed.trained.influence[0] / least:.3g} and on the last but one {probed.trained.influence[-2] / least:.3g} "
+        f"times as much. Before training it is position {probed.initial.worst}.",
+        soft_wrap=True,
+    )
+    if any(probed.windows):
+        screen.print(f"Windows of the layers (0: all tokens): {', '.join(map(str, probed.windows))}.", soft_wrap=True)
+    for note in probed.notes:
+        screen.print(note, soft_wrap=True)
 
 
 def _read(path: Path) -> str:

@@ -66,6 +66,7 @@ from pathlines.integrate.advance import constant as constant
 from pathlines.integrate.coupling import coupled_chains as coupled_chains
 from pathlines.integrate.prompts import decoded as decoded
 from pathlines.integrate.influence import decoder_kernel as decoder_kernel
+from pathlines.integrate.dependence import dependence as dependence
 from pathlines.integrate.run import describe as describe
 from pathlines.integrate.cluster_pulls import energy_of as energy_of
 from pathlines.integrate.sphere_prompts import enough_steps as enough_steps

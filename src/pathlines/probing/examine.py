@@ -75,9 +75,9 @@ def probe(
     require(isinstance(model, str), "model", "be the name of a folder or package", model)
     folder = model_folder(model)
     fields = fields_of(folder)
-    architecture, notes = _described(fields, layers)
+    architecture, notes = described(fields, layers)
     config = configuration(folder, layers)
-    read, inputs = _inputs(folder, config, lines, ids, max_tokens)
+    read, inputs = read_inputs(folder, config, lines, ids, max_tokens)
     module = trained_module(folder, layers)
     streams = [residual_stream(module, one.module) for one in inputs]
     keep: Keep = [None] * len(inputs)
@@ -119,7 +119,7 @@ def initial_curves(
     return summary(runs)
 
 
-def _described(fields: dict[str, Any], layers: int | None) -> tuple[Architecture | None, list[str]]:
+def described(fields: dict[str, Any], layers: int | None) -> tuple[Architecture | None, list[str]]:
     """The architecture for the theory, and what it leaves out."""
     name = fields.get("model_type")
     if name not in list(FAMILIES):
@@ -129,9 +129,10 @@ def _described(fields: dict[str, Any], layers: int | None) -> tuple[Architecture
     return (reading.architecture if layers is None else reading.architecture.changed(layers=layers)), notes
 
 
-def _inputs(
+def read_inputs(
     folder: Path, config: Any, lines: Sequence[str] | None, ids: str | None, most: int
 ) -> tuple[str, list[Input]]:
+    """What was read, and the inputs: texts, token ids, or an image of noise where the model looks at images."""
     if lines is not None and ids is not None:
         raise ArgumentError("Give either a text or token ids, not both.")
     if takes_images(config):

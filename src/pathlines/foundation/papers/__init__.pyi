@@ -7,6 +7,7 @@ from pathlines.foundation.papers import metastability as metastability
 from pathlines.foundation.papers import paper as paper
 from pathlines.foundation.papers import shelf as shelf
 from pathlines.foundation.papers import transport as transport
+from pathlines.foundation.papers.causal import BIRTH as BIRTH
 from pathlines.foundation.papers.causal import CAUSAL_CLUSTERING as CAUSAL_CLUSTERING
 from pathlines.foundation.papers.transport import CONDITIONAL_FLOWS as CONDITIONAL_FLOWS
 from pathlines.foundation.papers.clustering import EMERGENCE as EMERGENCE
@@ -27,5 +28,6 @@ from pathlines.foundation.papers.paper import Paper as Paper
 from pathlines.foundation.papers.clustering import QUANTITATIVE as QUANTITATIVE
 from pathlines.foundation.papers.clustering import SPECTRAL_SELECTION as SPECTRAL_SELECTION
 from pathlines.foundation.papers.homogenized import STOCHASTIC_CLUSTERING as STOCHASTIC_CLUSTERING
+from pathlines.foundation.papers.causal import STRUCTURAL as STRUCTURAL
 from pathlines.foundation.papers.homogenized import SYNCHRONIZATION as SYNCHRONIZATION
 from pathlines.foundation.papers.gaussian import UNIFIED as UNIFIED

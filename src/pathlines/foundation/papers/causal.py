@@ -16,3 +16,17 @@ CAUSAL_CLUSTERING = Paper(
     "2411.04990",
     2024,
 )
+BIRTH = Paper(
+    "chowdhury2026birth",
+    "Lost in the Middle at Birth: An Exact Theory of Transformer Position Bias",
+    ("Borun D Chowdhury",),
+    "2603.10123",
+    2026,
+)
+STRUCTURAL = Paper(
+    "herasimchyk2026structural",
+    "A Structural Theory of Position Bias in Transformers",
+    ("Hanna Herasimchyk", "Robin Labryga", "Tomislav Prusina", "Sören Laue"),
+    "2602.16837",
+    2026,
+)

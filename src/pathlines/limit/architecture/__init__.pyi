@@ -1,6 +1,7 @@
 # Written by docs/stubs.py.
 from pathlines.limit.architecture import attention as attention
 from pathlines.limit.architecture import branch as branch
+from pathlines.limit.architecture import influence as influence
 from pathlines.limit.architecture import layer as layer
 from pathlines.limit.architecture import numbers as numbers
 from pathlines.limit.architecture import perceptron as perceptron
@@ -15,6 +16,7 @@ from pathlines.limit.architecture.attention import Attended as Attended
 from pathlines.limit.architecture.attention import AttendedGram as AttendedGram
 from pathlines.limit.architecture.layer import Branch as Branch
 from pathlines.limit.architecture.attention import DrawnGram as DrawnGram
+from pathlines.limit.architecture.influence import Influence as Influence
 from pathlines.limit.architecture.layer import LayerMap as LayerMap
 from pathlines.limit.architecture.numbers import Numbers as Numbers
 from pathlines.limit.architecture.perceptron import PerceptronGram as PerceptronGram
@@ -45,6 +47,7 @@ from pathlines.limit.architecture.branch import noise as noise
 from pathlines.limit.architecture.start import normalised as normalised
 from pathlines.limit.architecture.perceptron import perceptron_gram as perceptron_gram
 from pathlines.limit.architecture.perceptron import perceptron_products as perceptron_products
+from pathlines.limit.architecture.influence import position_influence as position_influence
 from pathlines.limit.architecture.predict import predict as predict
 from pathlines.limit.architecture.start import prepared as prepared
 from pathlines.limit.architecture.rank import private_power as private_power

@@ -7,6 +7,7 @@ from pathlines.limit.causal import parking as parking
 from pathlines.limit.causal import paths as paths
 from pathlines.limit.causal import profile as profile
 from pathlines.limit.causal import rates as rates
+from pathlines.limit.causal import rivals as rivals
 from pathlines.limit.causal.layered import Correlations as Correlations
 from pathlines.limit.causal.atlas import FinalState as FinalState
 from pathlines.limit.causal.layered import Layers as Layers
@@ -20,6 +21,9 @@ from pathlines.limit.causal.paths import causal_fluctuation as causal_fluctuatio
 from pathlines.limit.causal.parking import centre_flags as centre_flags
 from pathlines.limit.causal.parking import centre_lifetime as centre_lifetime
 from pathlines.limit.causal.parking import centres as centres
+from pathlines.limit.causal.rivals import cesaro_density as cesaro_density
+from pathlines.limit.causal.rivals import cesaro_hops as cesaro_hops
+from pathlines.limit.causal.rivals import cesaro_matrix as cesaro_matrix
 from pathlines.limit.causal.layered import correlations as correlations
 from pathlines.limit.causal.few_tokens import few_token_influence as few_token_influence
 from pathlines.limit.causal.atlas import final_state as final_state
@@ -34,6 +38,7 @@ from pathlines.limit.causal.layered import layer_grid as layer_grid
 from pathlines.limit.causal.layered import layered_mean_field as layered_mean_field
 from pathlines.limit.causal.response import log_odds as log_odds
 from pathlines.limit.causal.rates import modes_needed as modes_needed
+from pathlines.limit.causal.rivals import nearest_rollout as nearest_rollout
 from pathlines.limit.causal.paths import order_fluctuation as order_fluctuation
 from pathlines.limit.causal.parking import parking_coverage as parking_coverage
 from pathlines.limit.causal.paths import path_influence as path_influence
@@ -41,11 +46,13 @@ from pathlines.limit.causal.paths import path_profile as path_profile
 from pathlines.limit.causal.response import positional_kernel as positional_kernel
 from pathlines.limit.causal.parking import pull as pull
 from pathlines.limit.causal.parking import pull_slope as pull_slope
+from pathlines.limit.causal.paths import random_weight_influence as random_weight_influence
 from pathlines.limit.causal.response import response as response
 from pathlines.limit.causal.forecast import retrieval_forecast as retrieval_forecast
 from pathlines.limit.causal.profile import retrieval_profile as retrieval_profile
 from pathlines.limit.causal.rates import retrieval_rates as retrieval_rates
 from pathlines.limit.causal.paths import rollout as rollout
+from pathlines.limit.causal.rivals import rollout_density as rollout_density
 from pathlines.limit.causal.response import scaled_bessel_quotient as scaled_bessel_quotient
 from pathlines.limit.causal.atlas import single_token as single_token
 from pathlines.limit.causal.profile import soft_accuracy as soft_accuracy

@@ -8,7 +8,8 @@ Kinetic theory for Transformers and the lost-in-the-middle phenomenon, arXiv:260
 k hops of attention count with the product of their positional weights times x^k/k! (or C(L,k)(x/L)^k). Two other
 theories of position bias are the same sum with other weights of a hop: depth as powers of the mask (Lost in the middle
 at birth, arXiv:2603.10123) and residual-aware rollout (A structural theory of position bias, arXiv:2602.16837), both
-N[(αI + (1-α)P)^L]. All terms are positive, so sums are accurate to rounding. O(N²) per hop, O(N) for ALiBi.
+N[(αI + (1-α)P)^L]; ``rivals`` has their closed forms. All terms are positive, so sums are accurate to rounding. O(N²)
+per hop, O(N) for ALiBi.
 """
 
 from __future__ import annotations
@@ -125,6 +126,15 @@ def rollout(mask: Any, skip: float, layers: int) -> np.ndarray:
     k = np.arange(count + 1)
     rows = hop_rows(mask, count, own=True)
     return rows.shape[1] * (binom.pmf(k, count, 1 - alpha) @ rows)
+
+
+def random_weight_influence(mask: Any, step: float, layers: int) -> np.ndarray:
+    """Σ_k C(L,k) a^k ([P^k]_Ni)² with a = ``step``: E‖∂h_N/∂h_i‖²_F/d of L layers h ← h + √a W_l P h (derived).
+
+    Independent normal W_l of variance 1/d make products of different sets of layers uncorrelated: hops add by squares.
+    """
+    count, a = positive_integer("layers", layers), finite_number("step", step, 0.0)
+    return hop_weights(a * count, count, count) @ hop_rows(mask, count, own=True) ** 2
 
 
 def order_fluctuation(mask: Any, x: float) -> float:
