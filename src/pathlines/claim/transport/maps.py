@@ -259,7 +259,9 @@ def simulate_neurons(s: Neurons) -> Evidence:
 def predict_neurons(s: Neurons) -> Evidence:
     """√(2d − 1): E|w(a·x)₊|² = 4d²·|x|²/(2d) = 2d|x|², less |Jx|²; terms of order T and M^{-1} are left out."""
     rest = s.until > 0.3 or s.pieces < 200
-    words = {"relative error·√M/T": "terms of order T² and 1/M are above 3 %: take until ≤ 0.3 and pieces ≥ 200"}
+    words = {
+        "relative error·√M/T": "terms of higher order in T and 1/M may be large: take until ≤ 0.3 and pieces ≥ 200"
+    }
     return Evidence({"relative error·√M/T": np.sqrt(2 * s.d - 1)}, undecided=words if rest else {})
 
 
@@ -273,7 +275,9 @@ claim(
     quick=Neurons(),
     full=Neurons(d=6, pieces=1024, runs=2000),
     within={
-        "relative error·√M/T": relative(0.02, "terms of order T²/12 and 1/M, and four standard errors", errors=4.0)
+        "relative error·√M/T": relative(
+            0.02, "terms of higher order in T and 1/M, not derived, and four standard errors", errors=4.0
+        )
     },
     simulate=simulate_neurons,
     predict=predict_neurons,
@@ -306,7 +310,7 @@ def simulate_order(s: Ordered) -> Evidence:
 
 
 REFERENCE = {1024: 2.69, 4096: 2.66}
-"""M·error of another implementation, another half-step of the angles."""
+"""M·error of another implementation."""
 
 
 def predict_order(s: Ordered) -> Evidence:
@@ -325,7 +329,7 @@ claim(
     quick=Ordered(),
     full=Ordered(pieces=(1024, 4096)),
     within={
-        "M·error": relative(0.05, "the reference used angles shifted by half a step and its own points"),
+        "M·error": relative(0.05, "the reference drew its own points, and where its angles begin is not known"),
         "golden/random": at_most("four draws of the random order, whose root mean square is 2.4/√M"),
     },
     simulate=simulate_order,
