@@ -6,17 +6,30 @@ at early ones that are far from all before them, and move on only after times ex
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from pathlines.draw.animation import Reel, animation
 from pathlines.draw.figures.causal.causal_parking import KINDS, draw_circle, parked
 from pathlines.draw.style import COLOURS, INK, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import CAUSAL_CLUSTERING
+from pathlines.foundation.setting import Setting, means
 
 HOLD = 10
 """Frames for which the last one stays."""
+
+
+class Parking(Setting):
+    """One prompt, filmed."""
+
+    n: of.Tokens = 200
+    beta: of.Beta = 64.0
+    c: Annotated[of.Positive, means("separation of centres in units of β^{-1/2}", "c")] = 4.0
+    until: of.Until = 100.0
+    frames: Annotated[of.Count, means("frames of the film")] = 80
+    seed: of.Seed = 2
 
 
 @animation(
@@ -25,10 +38,10 @@ HOLD = 10
     "Causally masked tokens on the circle. Strong centres (red diamonds, outside) rest and centres (black, inside) "
     "hardly move, while all others drift to the nearest one and park. Right: the share of tokens within β^{−1/2} of a "
     "centre and of a strong one. Time runs like a square: half of the frames show its first quarter.",
-    quick={"n": 200, "beta": 64.0, "c": 4.0, "until": 100.0, "frames": 80, "seed": 2},
-    full={"n": 400, "beta": 100.0, "frames": 240},
+    quick=Parking(),
+    full=Parking(n=400, beta=100.0, frames=240),
 )
-def parking(s: Any) -> Reel:
+def parking(s: Parking) -> Reel:
     """Circle on the left, coverage on the right."""
     times = np.linspace(0, 1, s.frames) ** 2 * s.until
     course = parked(s.n, s.beta, s.c, times, s.seed)

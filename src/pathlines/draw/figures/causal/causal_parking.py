@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.layout import legend_below
 from pathlines.draw.style import COLOURS, GRID, INK, MUTED, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import CAUSAL_CLUSTERING
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.limit.causal.parking import centre_flags
 from pathlines.model import SelfAttention
@@ -55,15 +57,25 @@ def draw_circle(axes: Axes) -> None:
     axes.set_axis_off()
 
 
+class Snapshots(Setting):
+    """One prompt, looked at several times."""
+
+    n: of.Tokens = 200
+    beta: of.Beta = 64.0
+    c: Annotated[of.Positive, means("separation of centres in units of β^{-1/2}", "c")] = 4.0
+    times: Annotated[tuple[of.NonNegative, ...], means("when it is looked at", "t")] = (0.0, 5.0, 75.0, 150.0)
+    seed: of.Seed = 2
+
+
 @picture(
     "causal/parking-snapshots",
     CAUSAL_CLUSTERING,
     "Tokens on the circle under causal attention with Q = K = V = I. Strong centres (red diamonds, outside) were "
     "farther than δ = 4β^{−1/2} from all tokens before them, centres (black dots, inside) from all centres before "
     "them: strong ones stay, others move and merge, and both gather the rest.",
-    quick={"n": 200, "beta": 64.0, "c": 4.0, "times": [0.0, 5.0, 75.0, 150.0], "seed": 2},
+    quick=Snapshots(),
 )
-def parking_snapshots(s: Any) -> Figure:
+def parking_snapshots(s: Snapshots) -> Figure:
     """One circle a time."""
     figure, (panels,) = new_figure(1, len(s.times), width=2.3, height=2.7)
     course = parked(s.n, s.beta, s.c, s.times, s.seed)
@@ -78,15 +90,27 @@ def parking_snapshots(s: Any) -> Figure:
     return figure
 
 
+class CoverageCurve(Setting):
+    """Many prompts."""
+
+    n: of.Tokens = 200
+    beta: of.Beta = 64.0
+    c: Annotated[of.Positive, means("separation of centres in units of β^{-1/2}", "c")] = 4.0
+    until: of.Until = 100.0
+    times: Annotated[of.Count, means("times on the curve")] = 26
+    runs: of.Runs = 24
+    seed: of.Seed = 0
+
+
 @picture(
     "causal/parking-coverage",
     CAUSAL_CLUSTERING,
     "Share of the tokens within β^{−1/2} of a centre (black) and of a strong one (red): mean over random prompts, and "
     "the range from the 10th to the 90th percentile. Almost all tokens park at a centre, most at a strong one.",
-    quick={"n": 200, "beta": 64.0, "c": 4.0, "until": 100.0, "times": 26, "runs": 24, "seed": 0},
-    full={"runs": 1000, "times": 51},
+    quick=CoverageCurve(),
+    full=CoverageCurve(runs=1000, times=51),
 )
-def parking_coverage_figure(s: Any) -> Figure:
+def parking_coverage_figure(s: CoverageCurve) -> Figure:
     """Two bands."""
     figure, ((axes,),) = new_figure(1, 1, width=4.6, height=3.2)
     times = np.linspace(0, 1, s.times) ** 2 * s.until

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 import jax
 import numpy as np
@@ -12,10 +12,28 @@ from pathlines.domain import Sphere
 from pathlines.draw.gallery import picture
 from pathlines.draw.orthographic import View, draw_on_sphere, draw_paths, draw_sphere
 from pathlines.draw.style import COLOURS, INK, new_figure
+from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import CAUSAL_CLUSTERING
+from pathlines.foundation.setting import Setting, means
 from pathlines.integrate import flow
 from pathlines.model import SelfAttention
 from pathlines.weights import FixedWeights
+
+
+class Atlas(Setting):
+    """Tokens and the diagonals of V."""
+
+    n: of.Tokens = 32
+    beta: of.Beta = 9.0
+    until: of.Until = 5000.0
+    samples: Annotated[of.Count, means("points on a path")] = 240
+    values: Annotated[tuple[tuple[float, ...], ...], means("diagonals of V")] = (
+        (1.0, 1.0, 1.0),
+        (1.0, 0.5, -0.5),
+        (1.0, 1.0, -0.5),
+        (-0.5, -1.0, -1.0),
+    )
+    seed: of.Seed = 1
 
 
 @picture(
@@ -24,10 +42,9 @@ from pathlines.weights import FixedWeights
     "Trajectories of causally masked tokens on S², Q = K = I, for several diagonal V; final positions in red, the "
     "start of the first token in black. One leading eigenvalue makes two points, a leading plane clusters inside it, "
     "V = I one point in the end, after clusters that live long; a negative leading eigenvalue leaves clouds.",
-    quick={"n": 32, "beta": 9.0, "until": 5000.0, "seed": 1, "samples": 240,
-           "values": [[1.0, 1.0, 1.0], [1.0, 0.5, -0.5], [1.0, 1.0, -0.5], [-0.5, -1.0, -1.0]]},
-)  # fmt: skip
-def value_atlas(s: Any) -> Figure:
+    quick=Atlas(),
+)
+def value_atlas(s: Atlas) -> Figure:
     """One sphere for each V."""
     figure, (panels,) = new_figure(1, len(s.values), width=2.4, height=2.7)
     view = View()
