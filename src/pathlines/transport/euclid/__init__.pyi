@@ -33,7 +33,7 @@ from pathlines.transport.euclid.stack import conditional_schedule as conditional
 from pathlines.transport.euclid.knots import cut_off as cut_off
 from pathlines.transport.euclid.triangular import density_parts as density_parts
 from pathlines.transport.euclid.stack import dyadic as dyadic
-from pathlines.transport.euclid.fuse import evaluate as evaluate
+from pathlines.transport.euclid.fuse import evaluate_runs as evaluate_runs
 from pathlines.transport.euclid.fuse import fused_runs as fused_runs
 from pathlines.transport.euclid.increasing import increasing_schedule as increasing_schedule
 from pathlines.transport.euclid.transport1d import interpolated as interpolated

@@ -123,7 +123,7 @@ def _directions(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return units, signed, names
 
 
-def evaluate(runs: list[RidgeMap], points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def evaluate_runs(runs: list[RidgeMap], points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, d) moved by all runs, and their log-determinants (n,)."""
     out, logs = np.array(points, float), np.zeros(len(points))
     for start in range(0, len(out), CHUNK):

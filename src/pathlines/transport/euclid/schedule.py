@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
-from pathlines.transport.euclid.fuse import RidgeMap, evaluate, fused_runs
+from pathlines.transport.euclid.fuse import RidgeMap, evaluate_runs, fused_runs
 from pathlines.transport.euclid.piece import relu_piece
 from pathlines.transport.schedule import PieceSchedule, check_count, piece_field
 
@@ -156,12 +156,12 @@ class EuclideanSchedule(PieceSchedule):
     def forward(self, x: Any, *, fused: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Points moved by the schedule and log|det| of the map there; ``fused=False`` applies piece after piece."""
         points = self._points("x", x)
-        return evaluate(self._runs, points) if fused else self._one_by_one(points)
+        return evaluate_runs(self._runs, points) if fused else self._one_by_one(points)
 
     def backward(self, y: Any, *, fused: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Points moved back and log|det| of the inverse map there."""
         points = self._points("y", y)
-        return evaluate(self._inverse_runs, points) if fused else self.inverse()._one_by_one(points)
+        return evaluate_runs(self._inverse_runs, points) if fused else self.inverse()._one_by_one(points)
 
     def _one_by_one(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logs = np.zeros(len(points))
