@@ -3,6 +3,7 @@
 import dis
 import functools
 import importlib
+import inspect
 import tomllib
 import types
 from pathlib import Path
@@ -42,7 +43,7 @@ def under(value: Any) -> Any:
         return under(value.func)
     if isinstance(value, classmethod | staticmethod):
         return under(value.__func__)
-    return getattr(value, "__wrapped__", value)
+    return inspect.unwrap(value) if callable(value) else value
 
 
 def imported(code: types.CodeType) -> list[Any]:

@@ -9,7 +9,7 @@ MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spe
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if MISSING and "probe" in item.path.parts:
+        if MISSING and "probing" in item.path.parts:
             item.add_marker(pytest.mark.skip(reason=f"needs {' and '.join(MISSING)}: pip install 'pathlines[probe]'"))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -198,7 +199,7 @@ def _plain_function(value: Any, waiting: list) -> types.FunctionType | None:
     if isinstance(value, functools.partial):
         waiting.extend(v for v in (*value.args, *value.keywords.values()) if callable(v))
         return _plain_function(value.func, waiting)
-    value = getattr(value, "__wrapped__", value)
+    value = inspect.unwrap(value) if callable(value) else value
     if isinstance(value, types.FunctionType):
         cells = (c.cell_contents for c in value.__closure__ or ())
         waiting.extend(v for v in cells if isinstance(v, types.FunctionType | functools.partial))
