@@ -9,9 +9,10 @@ import msgspec
 from matplotlib.figure import Figure
 
 from pathlines.draw.style import house_style
+from pathlines.foundation.errors import of_kind
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
-from pathlines.foundation.setting import S, changed
+from pathlines.foundation.setting import S, Setting, changed
 
 
 class Picture(msgspec.Struct, Generic[S], frozen=True):
@@ -26,6 +27,10 @@ class Picture(msgspec.Struct, Generic[S], frozen=True):
     quick: S
     full: S
     make: Callable[[S], Figure]
+
+    def __post_init__(self) -> None:
+        for name, size in (("quick", self.quick), ("full", self.full)):
+            of_kind(name, size, Setting, f"a record of settings (of figure `{self.name}`)")
 
     def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> S:
         """The setting of that size with some fields changed; unknown names and what is not allowed are errors."""

@@ -107,8 +107,14 @@ def found_below(package: str, name: str) -> list[str]:
     inside = [f"{package}.{f}" for f in folders(package)]
     for room in inside:
         import_module(room)
-    here = [f"{room}.{name}" for room in inside if is_namespace(room) and name in homes(room)]
+    here = [f"{room}.{name}" for room in inside if is_namespace(room) and _is_home(room, name)]
     return here + [path for room in inside for path in found_below(room, name)]
+
+
+def _is_home(package: str, name: str) -> bool:
+    """Whether a name is public there; most files do not even mention it."""
+    files = [] if package in _entries_only else _modules(package)
+    return name in _elsewhere[package]() or any(name in _text(m) and name in defined(m) for m in files)
 
 
 def _modules(package: str) -> list[str]:

@@ -31,7 +31,7 @@ class Rivals(Setting):
     skip: Annotated[of.Share, means("residual share of rollout", "α")] = 0.5
     width: Annotated[of.Count, means("width of the random decoders", "d")] = 128
     depth: Annotated[of.Count, means("layers of the random decoders")] = 6
-    tokens: Annotated[of.Count, means("tokens of the random decoders")] = 24
+    places: Annotated[of.Count, means("tokens of the random decoders")] = 24
     size: Annotated[of.Positive, means("standard deviation of weights times the root of the width", "σ√d")] = 0.4
     runs: of.Runs = 96
     seed: of.Seed = 0
@@ -75,7 +75,7 @@ def _closed_forms(axes: Axes, s: Rivals) -> None:
 
 
 def _random_models(axes: Axes, s: Rivals) -> None:
-    std, position = {"initializer_range": s.size / np.sqrt(s.width)}, np.arange(1, s.tokens + 1)
+    std, position = {"initializer_range": s.size / np.sqrt(s.width)}, np.arange(1, s.places + 1)
     gpt2 = {"model_type": "gpt2", "n_embd": s.width, "n_head": 4, "n_layer": s.depth, **std}
     qwen2 = {
         "model_type": "qwen2", "hidden_size": s.width, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -84,12 +84,12 @@ def _random_models(axes: Axes, s: Rivals) -> None:
     for k, (name, fields) in enumerate({"GPT-2": gpt2, "Qwen2": qwen2}.items()):
         architecture = from_config(fields).architecture
         key = jax.random.fold_in(jax.random.key(s.seed), k)
-        squares = dependence(architecture, np.arange(s.tokens), key=key, runs=s.runs, directions=1)
+        squares = dependence(architecture, np.arange(s.places), key=key, runs=s.runs, directions=1)
         root = np.sqrt(squares.mean(axis=0))
         error = squares.std(axis=0, ddof=1) / np.sqrt(s.runs) / (2 * root)
         marks = {"fmt": "os"[k], "ms": 3, "lw": 1, "capsize": 1.5, "color": COLOURS[3 + k]}
         axes.errorbar(position, root, 2 * error, label=f"random {name}", **marks)
-        theory = np.sqrt(position_influence(architecture, s.tokens).squared)
+        theory = np.sqrt(position_influence(architecture, s.places).squared)
         theory_line(axes, position, theory, "squares of hops add" if k == 0 else None)
         alpha, nearest = nearest_rollout(theory, s.depth)
         axes.plot(position, nearest, color=COLOURS[3 + k], ls=":", lw=1.6, label=f"nearest rollout, α = {alpha:.2f}")
