@@ -18,7 +18,7 @@ def leave(_):
 
 
 def test_a_claim_that_exits_has_failed(pathlines, monkeypatch):
-    monkeypatch.setattr(CLAIMS, "_entries", dict(CLAIMS._entries))
+    monkeypatch.setattr(CLAIMS, "_entries", {name: CLAIMS[name] for name in CLAIMS})
     within = {"x": absolute(1.0, "one")}
     one = lambda s: Evidence({"x": 1.0})  # noqa: E731
     claim(

@@ -60,7 +60,7 @@ class Dot(Setting):
 @pytest.fixture
 def dot(monkeypatch):
     """A film of a moving dot, in a registry of its own entries."""
-    monkeypatch.setattr(ANIMATIONS, "_entries", dict(ANIMATIONS._entries))
+    monkeypatch.setattr(ANIMATIONS, "_entries", {name: ANIMATIONS[name] for name in ANIMATIONS})  # all are found first
 
     @animation("test/dot", METASTABILITY, "A dot that moves.", quick=Dot())
     def film(s):
