@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,7 @@ def probe(
     from pathlines.foundation.bounds import affordable
     from pathlines.foundation.errors import ArgumentError
     from pathlines.probing.examine import probe as examine
+    from pathlines.probing.figure import probe_figure
 
     check_outputs(report, figures=(figure,))
     if retrieval:
@@ -91,18 +93,7 @@ def probe(
         drop_special=drop_special,
         drop_massive=drop_massive,
     )
-    if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(probed)).decode())
-    else:
-        _show(probed)
-    if figure is not None:
-        from pathlines.draw import save_figure
-        from pathlines.probing.figure import probe_figure
-
-        save_figure(probe_figure(probed), figure)
-        console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
+    _answer(probed, _show, probe_figure, figure, as_json)
     if report is not None:
         from pathlines.probing.report import write_probe_report
 
@@ -124,6 +115,7 @@ def _retrieval(
 ) -> None:
     from pathlines.foundation.bounds import affordable
     from pathlines.probing.retrieval import probe_retrieval
+    from pathlines.probing.retrieval_figure import probed_retrieval_figure
 
     work = LAYER_WORK * max(seeds, 1) * (1.0 + 2 * max(directions, 1))
     affordable(f"{seeds} initialisations with {directions} directions", operations=work, force=force)
@@ -136,17 +128,23 @@ def _retrieval(
         directions=directions,
         max_tokens=n,
     )
+    _answer(probed, _show_retrieval, probed_retrieval_figure, figure, as_json)
+
+
+def _answer(
+    probed: Any, show: Callable[[Any], None], draw: Callable[[Any], Any], figure: Path | None, as_json: bool
+) -> None:
+    """What was measured, as JSON or in words, and as a picture where one is wanted."""
     if as_json:
         import msgspec
 
         typer.echo(msgspec.json.format(msgspec.json.encode(probed)).decode())
     else:
-        _show_retrieval(probed)
+        show(probed)
     if figure is not None:
         from pathlines.draw import save_figure
-        from pathlines.probing.retrieval_figure import probed_retrieval_figure
 
-        save_figure(probed_retrieval_figure(probed), figure)
+        save_figure(draw(probed), figure)
         console(stderr=as_json).print(f"Figure: {figure.resolve()}", soft_wrap=True)
 
 
