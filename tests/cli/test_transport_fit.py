@@ -53,8 +53,18 @@ def test_one_cloud_to_another(tmp_path):
 def test_a_missed_target_writes_nothing(tmp_path):
     file, flow = tmp_path / "samples.npy", tmp_path / "flow.json"
     np.save(file, DATA)
-    assert run("fit", file, "--error", 1e-6, "--out", flow)[0] == 1
+    with pytest.raises(ArgumentError, match="`error` = 1e-06 was not met with 400 samples: KL is estimated"):
+        run("fit", file, "--error", 1e-6, "--out", flow)
     assert not flow.exists()
+
+
+def test_an_error_that_is_met(tmp_path):
+    file, flow = tmp_path / "samples.npy", tmp_path / "flow.json"
+    np.save(file, DATA)
+    code, text = run("fit", file, "--error", 0.9, "--out", flow, "--json")
+    said = json.loads(text)
+    assert code == 0 and said["kl"] + 2 * said["kl_error"] <= 0.9
+    assert read_schedule(flow).count == said["pieces"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def interpolate(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the schedule is written, JSON.")] = Path(
         "schedule.json"
     ),
-    method: Annotated[str, typer.Option("--method", help="auto, or paper (five pieces a point).")] = "auto",
+    method: Annotated[str, typer.Option("--method", help="auto, paper or trained (a baseline).")] = "auto",
     error: Annotated[float, typer.Option("--error", help="Largest W₂ where atoms must come together.")] = 1e-6,
     pieces: Annotated[int | None, typer.Option("--pieces", help="Refuse a schedule with more pieces.")] = None,
     grouping: Annotated[str, typer.Option("--grouping", help="exact, or nearest (groups that do not fit).")] = "exact",

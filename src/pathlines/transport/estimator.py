@@ -17,15 +17,17 @@ import numpy as np
 from pathlines.foundation.errors import ArgumentError, PathlinesError, finite_number, positive_integer
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 
-NO_ERROR = "Argument `error` needs a known density (`fit_density`); samples take `pieces` or neither."
+ESTIMATED = "held-out likelihood; KL by nearest neighbours of held-out samples"
+"""How flows that were fitted to samples are judged."""
 
 
 class FlowReport(msgspec.Struct, frozen=True):
     """What a fitted flow is worth.
 
-    ``kl`` is KL(target‖flow) with its standard error or quadrature error ``kl_error``, where the target's density is
-    known; ``held_out`` the mean log-density of samples that were not fitted. ``round_trip`` is the largest |x -
-    Φ^{-1}Φx| on draws, ``log_lipschitz`` the bound Σ|w||a|t. ``seconds`` is the time of the fit.
+    ``kl`` is KL(target‖flow) with its standard error or quadrature error ``kl_error``; ``method`` says how it was
+    found, from the target's density or from held-out samples (an estimate, which may be negative). ``held_out`` is the
+    mean log-density of samples that were not fitted, ``round_trip`` the largest |x - Φ^{-1}Φx| on draws,
+    ``log_lipschitz`` the bound Σ|w||a|t, ``seconds`` the time of the fit.
     """
 
     pieces: int

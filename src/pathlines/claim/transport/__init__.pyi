@@ -1,4 +1,5 @@
 # Written by docs/stubs.py.
+from pathlines.claim.transport import likelihood_gradients as likelihood_gradients
 from pathlines.claim.transport import line_laws as line_laws
 from pathlines.claim.transport import maps as maps
 from pathlines.claim.transport import on_sphere as on_sphere

@@ -9,16 +9,17 @@ from typing import Any, Self
 import numpy as np
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.transport.estimator import NO_ERROR, FlowEstimator, checked_goal, checked_samples, reported
+from pathlines.transport.estimator import ESTIMATED, FlowEstimator, checked_goal, checked_samples, reported
 from pathlines.transport.euclid.certificate import line_certificate
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.knots import best_knots, cut_off
+from pathlines.transport.euclid.neighbours import entropy_of, missed
 from pathlines.transport.euclid.quantile import LineLaw, checked_law, log_slope, quantile_map
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 from pathlines.transport.euclid.smoothed import smoothed_map
 
 MOST_KNOTS = 4096
-CHOICES = tuple((k, s) for k in (6, 12, 24, 48) for s in (0.6, 1.0, 1.5))
+SIZES, SMOOTHINGS = (6, 12, 24, 48), (0.6, 1.0, 1.5)
 """Knots and smoothings that held-out likelihood chooses from."""
 
 
@@ -33,8 +34,9 @@ class Transport1D(FlowEstimator):
     Args:
         pieces: P = K + 2, at least 4. 66 if neither it nor ``error`` is given and a density is fitted; chosen by
             held-out likelihood for samples. The more, the smaller the error.
-        error: largest KL(target‖flow), of a density; as many pieces are taken as it needs. The smaller, the more
-            pieces.
+        error: largest KL(target‖flow): certified for a density; for samples estimated from held-out ones, with two
+            standard errors. As many pieces are taken as it needs, and a fit that misses it is refused. The smaller, the
+            more pieces.
     """
 
     def __init__(self, pieces: int | None = None, error: float | None = None) -> None:
@@ -73,25 +75,33 @@ class Transport1D(FlowEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit samples, a column (n, 1); knots and smoothing are chosen on every fifth sample."""
+        """Fit samples, a column (n, 1); knots and smoothing are chosen on every fifth sample, which also judges KL."""
         began = time.perf_counter()
         pieces, error = checked_goal(self.pieces, self.error, 4)
-        if error is not None:
-            raise ArgumentError(NO_ERROR)
         data = checked_samples(X)
         if data.shape[1] != 1:
             raise ArgumentError(
                 f"Transport1D takes one column (1 feature(s)), but X has {data.shape[1]}; see TriangularFlow."
             )
         kept, apart = data[np.arange(len(data)) % 5 != 0, 0], data[::5]
-        choices = CHOICES if pieces is None else tuple((pieces - 2, s) for s in (0.6, 1.0, 1.5))
-        scores = {
-            c: float(np.mean(_along(kept, *c).log_prob(apart))) for c in choices if c[0] <= max(6, len(kept) // 8)
-        }
-        best = max(scores or {choices[0]: 0.0}, key=lambda c: scores.get(c, 0.0))
+        most = max(6, len(kept) // 8)
+        sizes = [k for k in SIZES if k <= most] if pieces is None else [pieces - 2]
+        tried: dict[tuple[int, float], float] = {}
+        for knots in sizes:
+            tried |= {(knots, s): float(_along(kept, knots, s).log_prob(apart).mean()) for s in SMOOTHINGS}
+            best = max(tried, key=lambda c: tried[c])
+            found = entropy_of(_along(kept, *best).backward(apart)[0])
+            if error is not None and found.bound <= error:
+                break
+        else:
+            if error is not None:
+                raise missed(error, found, len(data), "give more samples")
         flow = _along(data[:, 0], *best)
         self.schedule_, self.n_features_in_ = flow, 1
-        self.report_ = reported(flow, time.perf_counter() - began, "held-out likelihood", held_out=scores.get(best))
+        self.report_ = reported(
+            flow, time.perf_counter() - began, ESTIMATED,
+            kl=found.kl, kl_error=found.error, held_out=tried[best],
+        )  # fmt: skip
         return self
 
 

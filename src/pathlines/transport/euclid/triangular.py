@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
-from pathlines.transport.estimator import NO_ERROR, FlowEstimator, checked_goal, checked_samples, reported
+from pathlines.transport.estimator import ESTIMATED, FlowEstimator, checked_goal, checked_samples, reported
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.knots import spread_knots
+from pathlines.transport.euclid.neighbours import EstimatedKL, entropy_of, missed
 from pathlines.transport.euclid.quantile import LineLaw, log_slope, quantile_map
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 from pathlines.transport.euclid.smoothed import smoothed_map
@@ -45,8 +46,8 @@ class TriangularFlow(FlowEstimator):
         knots: knots in each cell; the first coordinate has twice as many, and at least 8. The more, the finer each
             conditional law.
         pieces: largest number of pieces. The more, the finer the grid may be.
-        error: largest KL(target‖flow) of a known density, met by its estimate plus two standard errors. The smaller,
-            the more pieces.
+        error: largest KL(target‖flow), met by its estimate plus two standard errors: from draws of a known density, or
+            from held-out samples. A fit that misses it is refused. The smaller, the more pieces.
     """
 
     parts_: tuple[EuclideanSchedule, ...]
@@ -87,21 +88,20 @@ class TriangularFlow(FlowEstimator):
         """Fit samples (n, d): conditional laws are smoothed in each cell; sizes are chosen on every fifth sample."""
         began = time.perf_counter()
         pieces, error = checked_goal(self.pieces, self.error, 8)
-        if error is not None:
-            raise ArgumentError(NO_ERROR)
         data = checked_samples(X)
-        kept, apart = data[np.arange(len(data)) % 5 != 0], data[::5]
-        scores: dict[tuple[int, int, float, float], float] = {}
-
-        def tried(*choice: Any) -> float:
-            scores[choice] = float(_joined(sample_parts(kept, *choice)).log_prob(apart).mean())
-            return scores[choice]
-
-        size = max(self._sizes(data.shape[1], pieces, len(data)), key=lambda s: tried(*s, *SMOOTHINGS[0]))
-        for smoothing in SMOOTHINGS[1:]:
-            tried(*size, *smoothing)
-        best = max(scores, key=lambda c: scores[c])
-        return self._kept(sample_parts(data, *best), began, "held-out likelihood", held_out=scores[best])
+        choose = _Choice(data)
+        sizes = self._sizes(data.shape[1], pieces, len(data))
+        if error is None:
+            found = choose.best(choose.likeliest(sizes))
+        else:
+            for size in sorted(sizes, key=lambda s: _count(data.shape[1], *s)):
+                found = choose.best(size)
+                if found.bound <= error:
+                    break
+            else:
+                raise missed(error, found, len(data), "give more samples, or fit a density")
+        errors = {"kl": found.kl, "kl_error": found.error, "held_out": choose.scores[choose.chosen]}
+        return self._kept(sample_parts(data, *choose.chosen), began, ESTIMATED, **errors)
 
     def sample(self, n: int, seed: int = 0, given: Any = None) -> np.ndarray:
         """n draws; with ``given`` (the first coordinates) they are drawn conditionally, and those stay exactly."""
@@ -162,6 +162,32 @@ class TriangularFlow(FlowEstimator):
             least = min(_count(d, *t) for t in tried)
             raise ArgumentError(f"Argument `pieces` must be at least {least} in d = {d}, but is {pieces}.")
         return few
+
+
+class _Choice:
+    """Sizes and smoothings of flows to samples, judged on every fifth one."""
+
+    def __init__(self, data: np.ndarray) -> None:
+        self.kept, self.apart = data[np.arange(len(data)) % 5 != 0], data[::5]
+        self.scores: dict[tuple[int, int, float, float], float] = {}
+        self.chosen: tuple[int, int, float, float] = (0, 0, 0.0, 0.0)
+
+    def likeliest(self, sizes: list[tuple[int, int]]) -> tuple[int, int]:
+        """The size with the highest held-out likelihood at the first smoothing."""
+        return max(sizes, key=lambda size: self._tried(*size, *SMOOTHINGS[0]))
+
+    def best(self, size: tuple[int, int]) -> EstimatedKL:
+        """Choose the smoothing of that size (and keep the best choice so far); its KL on the held-out samples."""
+        for smoothing in SMOOTHINGS:
+            self._tried(*size, *smoothing)
+        self.chosen = max(self.scores, key=lambda c: self.scores[c])
+        return entropy_of(_joined(sample_parts(self.kept, *self.chosen)).backward(self.apart)[0])
+
+    def _tried(self, *choice: Any) -> float:
+        if choice not in self.scores:
+            flow = _joined(sample_parts(self.kept, *choice))
+            self.scores[choice] = float(flow.log_prob(self.apart).mean())
+        return self.scores[choice]
 
 
 def _count(d: int, bins: int, knots: int) -> int:

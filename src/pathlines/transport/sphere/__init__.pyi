@@ -5,6 +5,7 @@ from pathlines.transport.sphere import interpolate as interpolate
 from pathlines.transport.sphere import mean_attention as mean_attention
 from pathlines.transport.sphere import schedule as schedule
 from pathlines.transport.sphere import steer as steer
+from pathlines.transport.sphere import trained as trained
 from pathlines.transport.sphere.disentangle import Disentangled as Disentangled
 from pathlines.transport.sphere.gate import Gate as Gate
 from pathlines.transport.sphere.grouping import Grouping as Grouping
@@ -17,6 +18,7 @@ from pathlines.transport.sphere.match import NoWayError as NoWayError
 from pathlines.transport.sphere.schedule import Pushed as Pushed
 from pathlines.transport.sphere.schedule import SphereSchedule as SphereSchedule
 from pathlines.transport.sphere.interpolate import Stage as Stage
+from pathlines.transport.sphere.trained import Trained as Trained
 from pathlines.transport.sphere.steer import angle_between as angle_between
 from pathlines.transport.sphere.gate import antiderivative as antiderivative
 from pathlines.transport.sphere.mean_attention import apply_lorentz as apply_lorentz
@@ -32,6 +34,7 @@ from pathlines.transport.sphere.disentangle import disentangled as disentangled
 from pathlines.transport.sphere.attention import divergence as divergence
 from pathlines.transport.sphere.disentangle import equal_prompts as equal_prompts
 from pathlines.transport.sphere.gate import finite_hitting_time as finite_hitting_time
+from pathlines.transport.sphere.trained import fit_trained as fit_trained
 from pathlines.transport.sphere.gate import gate as gate
 from pathlines.transport.sphere.gate import gate_flow as gate_flow
 from pathlines.transport.sphere.gate import gate_flow_and_jacobian as gate_flow_and_jacobian
@@ -54,4 +57,5 @@ from pathlines.transport.sphere.grouping import residual as residual
 from pathlines.transport.sphere.disentangle import same_measure as same_measure
 from pathlines.transport.sphere.disentangle import separation as separation
 from pathlines.transport.sphere.attention import sketched_path as sketched_path
+from pathlines.transport.sphere.trained import train_schedule as train_schedule
 from pathlines.transport.sphere.attention import velocity as velocity

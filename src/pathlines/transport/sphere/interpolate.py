@@ -44,7 +44,8 @@ class MeasureInterpolator:
     ``error``, because a flow never merges two atoms. d ≥ 3: on the circle a flow keeps the order of the points.
 
     Args:
-        method: "auto" (one gate a point where a hyperplane separates it) or "paper" (five pieces a point throughout).
+        method: "auto" (one gate a point where a hyperplane separates it), "paper" (five pieces a point throughout) or
+            "trained" (``pieces`` layers by gradients, 6 without; it meets no ``error``, and says what it reached).
         error: largest W₂ where atoms must come together. The smaller, the longer the durations, not
             the more pieces.
         pieces: a budget; a fit that needs more is refused. The more, the more it may take.
@@ -76,6 +77,11 @@ class MeasureInterpolator:
         """
         self._check()
         sources, goals = _problem(inputs, targets)
+        if self.method == "trained":
+            from pathlines.transport.sphere.trained import fit_trained
+
+            fit_trained(self, sources, goals)
+            return self
         groups = [grouping(p, q) for p, q in zip(sources, goals, strict=True)]
         if self.grouping == "exact":
             _require_groups(sources, goals, groups)
@@ -111,7 +117,7 @@ class MeasureInterpolator:
         return self.schedule_
 
     def _check(self) -> None:
-        one_of("method", self.method, ("auto", "paper"))
+        one_of("method", self.method, ("auto", "paper", "trained"))
         one_of("grouping", self.grouping, ("exact", "nearest"))
         finite_number("error", self.error, 0.0, 1.0, open_low=True)
         require(isinstance(self.waypoints, bool), "waypoints", "be True or False", self.waypoints)
