@@ -1,8 +1,17 @@
 """Closed forms on the sphere against reference values and against particles."""
 
 import numpy as np
+from scipy.integrate import quad
 
-from pathlines.limit.transport.on_sphere import arc_edge, arc_mean, arc_rapidity, cap_distance, least_without_attention
+from pathlines.limit.transport.on_sphere import (
+    arc_edge,
+    arc_mean,
+    arc_rapidity,
+    cap_clustering,
+    cap_deficit,
+    cap_distance,
+    least_without_attention,
+)
 
 
 def test_reference_arc():
@@ -27,6 +36,28 @@ def test_reference_cap():
     """RV8: a cap of radius 0.35, amplitude one."""
     values = [1.41318599e-1, 6.27223887e-2, 8.59147195e-3, 8.30798284e-5]
     np.testing.assert_allclose(cap_distance([20.0, 40.0, 80.0, 160.0], 0.35), values, rtol=1e-8)
+    np.testing.assert_allclose(cap_distance(320.0, 0.35), 5.08998e-9, rtol=1e-6)  # six digits are printed
+
+
+def test_cap_under_attention_vs_quadrature():
+    """1 - |mean| of a boosted cap by nodes in its height, on both sides of the branch and far out."""
+    x, w = np.polynomial.legendre.leggauss(200)
+    for radius in (0.3, 1.0, 2.0):
+        heights = 1 - (1 - np.cos(radius)) * (1 - x) / 2
+        for tau in (0.0, 0.5, 0.999, 1.001, 3.0, 8.0):
+            below = (1 - heights) * np.exp(-2 * tau)
+            by_nodes = w @ (2 * below / (1 + heights + below)) / 2  # 1 - tanh(artanh u + τ), without cancellation
+            np.testing.assert_allclose(cap_deficit(tau, radius), by_nodes, rtol=1e-9)
+
+
+def test_cap_clusters_like_its_limit():
+    """e^t · radius becomes √(2c) e^{∫(1/|mean| - 1)dτ}, an integral over τ alone."""
+    radius = 1.0
+    k = np.cos(radius)
+    c = 4 * np.log(2 / (1 + k)) / (1 - k) - 2
+    delay = quad(lambda tau: float(1 / (1 - cap_deficit(tau, radius)) - 1), 0, 30, points=[1.0])[0]
+    np.testing.assert_allclose(np.exp(14.0) * cap_clustering([14.0], radius), np.sqrt(2 * c) * np.exp(delay), rtol=1e-8)
+    np.testing.assert_allclose(cap_clustering([0.0], radius), np.sqrt(1 - k), rtol=1e-9)
 
 
 def test_one_map_misses_one_of_two_targets():

@@ -7,6 +7,8 @@ from pathlines.limit.transport.knots import InterpolationLaw as InterpolationLaw
 from pathlines.limit.transport.on_sphere import arc_edge as arc_edge
 from pathlines.limit.transport.on_sphere import arc_mean as arc_mean
 from pathlines.limit.transport.on_sphere import arc_rapidity as arc_rapidity
+from pathlines.limit.transport.on_sphere import cap_clustering as cap_clustering
+from pathlines.limit.transport.on_sphere import cap_deficit as cap_deficit
 from pathlines.limit.transport.on_sphere import cap_distance as cap_distance
 from pathlines.limit.transport.relu import hinge_slope as hinge_slope
 from pathlines.limit.transport.knots import interpolation_law as interpolation_law

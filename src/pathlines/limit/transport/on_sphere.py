@@ -49,6 +49,33 @@ def arc_edge(rapidity: ArrayLike, half_width: float) -> np.ndarray:
     return 2 * np.arctan(np.exp(-real_array("rapidity", rapidity)) * np.tan(half_width / 2))
 
 
+def cap_deficit(rapidity: ArrayLike, radius: float) -> np.ndarray:
+    """1 - |mean| of the uniform law on B(z, R) ⊂ S² after a boost of rapidity τ towards z (derived).
+
+    cos φ is uniform on [k, 1], k = cos R: |mean| = coth τ - ln(e^τ/(cosh τ + k sinh τ))/((1 - k) sinh² τ).
+    """
+    k = float(np.cos(finite_number("radius", radius, 0.0, np.pi, open_low=True)))
+    tau = real_array("rapidity", rapidity, 0.0)
+    x, w = np.polynomial.legendre.leggauss(20)
+    heights = (1 + k + (1 - k) * x) / 2
+    near = 1 - np.tanh(np.arctanh(heights) + np.minimum(tau, 1.0)[..., None]) @ w / 2  # by nodes: the logarithm cancels
+    q = np.exp(-2 * np.maximum(tau, 1.0))
+    late = 4 * q / (1 - q) ** 2 * np.log(2 / (1 + k + (1 - k) * q)) / (1 - k) - 2 * q / (1 - q)
+    return np.where(tau < 1.0, near, late)
+
+
+def cap_clustering(times: ArrayLike, radius: float) -> np.ndarray:
+    """The root mean square distance from its centre of that law under V = I, B = 0: √(2(1 - |mean|)), τ' = |mean|.
+
+    Late, 1 - |mean| ≈ c e^{-2τ} with c = 4 ln(2/(1 + k))/(1 - k) - 2 and τ ≈ t: e^t times the radius becomes constant.
+    """
+    when = real_array("times", times, 0.0)
+    end = (0.0, float(when.max(initial=0.0)) + 1e-12)
+    rate = lambda _, tau: 1 - cap_deficit(np.maximum(tau, 0.0), radius)  # noqa: E731
+    tau = solve_ivp(rate, end, [0.0], "DOP853", t_eval=when, rtol=1e-12, atol=1e-13).y[0]
+    return np.sqrt(2 * cap_deficit(tau, radius))
+
+
 def cap_distance(times: ArrayLike, radius: float) -> np.ndarray:
     """W₂(μ(t), δ_z) of the uniform law on B(z, R) ⊂ S² under the gate a = z, τ = -cos R, ω = z (derived).
 

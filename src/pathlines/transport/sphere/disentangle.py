@@ -1,7 +1,8 @@
 """Separate prompts that share tokens: one layer of attention (step Φ₁ of arXiv:2411.04551).
 
 A shared token feels another mean in every prompt, so one layer V = I, B = 0 moves its copies apart; distinct points
-are all that the matching needs, not disjoint hulls (derived). Prompts with equal means need B = βI.
+are all that the matching needs, not disjoint hulls (derived). Prompts with equal means need B = βI; where a symmetry
+holds a shared token still in both, a gate breaks it first (Lemma 3.4, ``collinear.py``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from scipy.spatial.distance import pdist, squareform
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.transport.sphere.attention import sketched_path
+from pathlines.transport.sphere.collinear import break_collinear, collinear_pair
 from pathlines.transport.sphere.layer import Layer, layer
 from pathlines.transport.sphere.measure import Measure
-from pathlines.transport.sphere.schedule import SphereSchedule
+from pathlines.transport.sphere.schedule import Piece, SphereSchedule
 
 DURATIONS = tuple(float(t) for t in np.linspace(0.2, 3.0, 15))
 """Longer layers lose more digits on the way back, like e^t."""
@@ -28,9 +30,9 @@ DISTINCT = 1e-6
 
 
 class Disentangled(NamedTuple):
-    """The layer (None if none was needed), the moved prompts, and the least distance of any two of their points."""
+    """The pieces (none if none was needed), the moved prompts, and the least distance of any two of their points."""
 
-    layer: Layer | None
+    pieces: list[Piece]
     prompts: list[Measure]
     separation: float
 
@@ -43,10 +45,24 @@ def separation(prompts: list[Measure]) -> float:
 
 def disentangled(prompts: list[Measure], what: str = "inputs") -> Disentangled:
     """The layer of the grid that separates all points best, β = 0 first; an error names prompts that stay together."""
-    start, d = separation(prompts), prompts[0].points.shape[1]
+    start = separation(prompts)
     if start >= APART:
-        return Disentangled(None, prompts, start)
-    best, at = start, layer(d, 0.0)
+        return Disentangled([], prompts, start)
+    pieces: list[Piece] = []
+    best, last = _best_layer(prompts, start)
+    if best is None and len(prompts) > 1 and collinear_pair(prompts) is not None:
+        gates, prompts = break_collinear(prompts)
+        pieces += gates
+        best, last = _best_layer(prompts, start)
+    if best is None:
+        raise ArgumentError(_together(last, what))
+    moved = SphereSchedule(prompts[0].points.shape[1], [best]).push(prompts)
+    return Disentangled([*pieces, best], moved, separation(moved))
+
+
+def _best_layer(prompts: list[Measure], start: float) -> tuple[Layer | None, list[Measure]]:
+    """The layer that separates best, None if points stay together; and the prompts after the last that was tried."""
+    d, best, at = prompts[0].points.shape[1], start, None
     for beta in BETAS:
         piece = layer(d, DURATIONS[-1], V=np.eye(d), B=beta * np.eye(d))
         paths = [sketched_path(piece, *p, DURATIONS) for p in prompts]
@@ -55,10 +71,7 @@ def disentangled(prompts: list[Measure], what: str = "inputs") -> Disentangled:
             best, at = max(gaps), piece._replace(duration=DURATIONS[int(np.argmax(gaps))])
         if best >= APART / 10:
             break
-    if best < DISTINCT:
-        raise ArgumentError(_together([Measure(path[-1], p.weights) for path, p in zip(paths, prompts)], what))
-    moved = SphereSchedule(d, [at]).push(prompts)
-    return Disentangled(at, moved, separation(moved))
+    return at if best >= DISTINCT else None, [Measure(path[-1], p.weights) for path, p in zip(paths, prompts)]
 
 
 def _together(prompts: list[Measure], what: str) -> str:

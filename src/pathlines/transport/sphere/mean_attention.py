@@ -42,17 +42,31 @@ def boosted(points: np.ndarray, axis: np.ndarray, rapidity: float) -> tuple[np.n
 
     Multiplied out with e^{±τ} so that neither u = ±1 nor a large τ cancels.
     """
-    u = points @ axis
-    up, down = (1 + u) * np.exp(rapidity), (1 - u) * np.exp(-rapidity)
+    flat, above, below = _split(points, axis)
+    up, down = above * np.exp(rapidity), below * np.exp(-rapidity)
     scale = (up + down) / 2
-    moved = (points - u[:, None] * axis + ((up - down) / 2)[:, None] * axis) / scale[:, None]
+    moved = (flat + ((up - down) / 2)[:, None] * axis) / scale[:, None]
     return moved / np.linalg.norm(moved, axis=1, keepdims=True), -(points.shape[1] - 1) * np.log(scale)
 
 
-def rapidity(strength: float, heights: np.ndarray, weights: np.ndarray, duration: float) -> float:
-    """τ(t) of V = cααᵀ: τ' = c Σ wⱼ tanh(artanh uⱼ + τ), uⱼ = ⟨xⱼ, α⟩, τ(0) = 0."""
+def latitudes(points: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    """artanh⟨x, α⟩, to all digits also next to ±α."""
+    _, above, below = _split(points, axis)
     with np.errstate(divide="ignore"):
-        latitudes = np.arctanh(np.clip(heights, -1.0, 1.0))
+        return (np.log(above) - np.log(below)) / 2
+
+
+def _split(points: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x_⊥, 1 + u and 1 - u, u = ⟨x, α⟩; the smaller of the two from |x_⊥|² = (1 + u)(1 - u), which does not cancel."""
+    u = points @ axis
+    flat = points - u[:, None] * axis
+    square = np.sum(flat**2, axis=1)
+    above, below = np.maximum(1 + u, 1.0), np.maximum(1 - u, 1.0)
+    return flat, np.where(u < 0, square / below, above), np.where(u < 0, below, square / above)
+
+
+def rapidity(strength: float, latitudes: np.ndarray, weights: np.ndarray, duration: float) -> float:
+    """τ(t) of V = cααᵀ: τ' = c Σ wⱼ tanh(artanh uⱼ + τ), uⱼ = ⟨xⱼ, α⟩, τ(0) = 0."""
 
     def rate(_: float, tau: np.ndarray) -> np.ndarray:
         return strength * (weights @ np.tanh(latitudes + tau))[None]

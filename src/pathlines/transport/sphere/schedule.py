@@ -17,6 +17,7 @@ from pathlines.transport.sphere.mean_attention import (
     LONGEST,
     apply_lorentz,
     boosted,
+    latitudes,
     lorentz_matrix,
     rank_one,
     rapidity,
@@ -144,7 +145,7 @@ def _moved(piece: Piece, prompt: Measure, probes: np.ndarray) -> tuple[Measure, 
         return Measure(moved, w), seen, logdet
     if line is not None:
         strength, axis = line
-        tau = rapidity(strength, x @ axis, w, piece.duration)
+        tau = rapidity(strength, latitudes(x, axis), w, piece.duration)
         (moved, _), (seen, logdet) = boosted(x, axis, tau), boosted(probes, axis, tau)
     else:
         matrix = lorentz_matrix(piece.V, x, w, piece.duration)

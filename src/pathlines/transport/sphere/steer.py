@@ -98,37 +98,45 @@ def corridor(x: np.ndarray, y: np.ndarray, parked: np.ndarray, rng: np.random.Ge
     angle = angle_between(x, y)
     if angle < SAME or angle > np.pi - 1e-3:
         return None
-    gamma = _direction(x, y, parked, rng)
+    return corridor_along(_direction(x, y, parked, rng), x, y, parked)
+
+
+def corridor_along(gamma: np.ndarray, x: np.ndarray, y: np.ndarray, parked: np.ndarray) -> list[Gate] | None:
+    """The corridor whose slab is |⟨γ, ·⟩| ≤ ε/2, ε the least |⟨γ, q⟩| of the parked points; γ ⟂ x, y keeps both in."""
     width = float(np.abs(parked @ gamma).min()) if len(parked) else 1.0
-    if width < SLAB:
-        return None
     omega = -(x + y) / np.linalg.norm(x + y)
-    gathered, pieces, amplified = parked, [], 1.0
-    for sign in (1.0, -1.0):
-        anchor = np.cos(ANCHOR) * omega + sign * np.sin(ANCHOR) * gamma
-        piece = Gate(sign * gamma, -width / 2, anchor, 0.0)
-        moving = piece.opening(gathered) > 0
-        if not moving.any():
-            continue
-        time = float(hitting_time(piece, gathered[moving], NEAR).max())
-        if not np.isfinite(time):
-            return None
-        piece = piece._replace(duration=time)
-        before = np.sin(meridian(gathered[moving], piece.a, anchor).angle)
-        gathered = gate_flow(piece, gathered)
-        after = np.sin(meridian(gathered[moving], piece.a, anchor).angle)
-        amplified = max(amplified, float((before / np.maximum(after, 1e-300)).max()))
-        if time > 0:
-            pieces.append(piece)
-    if amplified > AMPLIFIED:
+    gathering = None if width < SLAB else _gathered(parked, gamma, omega, width)
+    if gathering is None:
         return None
     z, beyond = arc_target(x, y)
     middle = Gate(-omega, float(np.cos(NEAR + ANCHOR)), z, 0.0)
     time = float(hitting_time(middle, x[None], beyond)[0])
     if not np.isfinite(time):
         return None
-    back = [piece._replace(omega=-piece.omega) for piece in reversed(pieces)]
-    return [*pieces, middle._replace(duration=time), *back]
+    back = [piece._replace(omega=-piece.omega) for piece in reversed(gathering)]
+    return [*gathering, middle._replace(duration=time), *back]
+
+
+def _gathered(parked: np.ndarray, gamma: np.ndarray, omega: np.ndarray, width: float) -> list[Gate] | None:
+    """Gates that bring the parked points of either side of the slab near ω; None where that takes for ever."""
+    pieces, amplified = [], 1.0
+    for sign in (1.0, -1.0):
+        anchor = np.cos(ANCHOR) * omega + sign * np.sin(ANCHOR) * gamma
+        piece = Gate(sign * gamma, -width / 2, anchor, 0.0)
+        moving = piece.opening(parked) > 0
+        if not moving.any():
+            continue
+        time = float(hitting_time(piece, parked[moving], NEAR).max())
+        if not np.isfinite(time):
+            return None
+        piece = piece._replace(duration=time)
+        before = np.sin(meridian(parked[moving], piece.a, anchor).angle)
+        parked = gate_flow(piece, parked)
+        after = np.sin(meridian(parked[moving], piece.a, anchor).angle)
+        amplified = max(amplified, float((before / np.maximum(after, 1e-300)).max()))
+        if time > 0:
+            pieces.append(piece)
+    return None if amplified > AMPLIFIED else pieces
 
 
 def _direction(x: np.ndarray, y: np.ndarray, parked: np.ndarray, rng: np.random.Generator) -> np.ndarray:

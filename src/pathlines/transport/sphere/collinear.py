@@ -1,0 +1,87 @@
+"""Break collinear barycentres, which attention cannot tell apart (building block B7).
+
+Measure-to-measure interpolation using Transformers, arXiv:2411.04551, Lemma 3.4: a gate draws together a small ball
+that two prompts charge with different masses, which moves their barycentres by different amounts. The ball and the
+point inside it are chosen for the largest angle between the new barycentres; it need not be charged by one prompt only
+(derived).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from pathlines.foundation.errors import ArgumentError
+from pathlines.transport.sphere.collapse import cap_gate
+from pathlines.transport.sphere.gate import Gate, gate_flow
+from pathlines.transport.sphere.measure import Measure
+
+ANGLE = 0.02
+"""Least angle between the lines of two barycentres that counts as broken."""
+RADII = (0.2, 0.4, 0.8)
+DURATION = 1.0
+"""Short: the ball is drawn together, not collapsed, so that its tokens stay apart."""
+PLACES = 40
+"""Tokens about which balls are tried."""
+
+
+def line_angle(p: Measure, q: Measure) -> float:
+    """The angle in [0, π/2] between the lines of two barycentres; 0 if one is at the origin."""
+    a, b = (m.weights @ m.points for m in (p, q))
+    sizes = float(np.linalg.norm(a) * np.linalg.norm(b))
+    if sizes < 1e-12:
+        return 0.0
+    return float(np.arctan2(np.linalg.norm(np.outer(a, b) - np.outer(b, a)) / np.sqrt(2), abs(a @ b)))
+
+
+def collinear_pair(prompts: list[Measure], angle: float = ANGLE) -> tuple[int, int] | None:
+    """The pair of prompts whose barycentres are nearest to one line, if nearer than an angle."""
+    pairs = list(combinations(range(len(prompts)), 2))
+    angles = [line_angle(prompts[i], prompts[j]) for i, j in pairs]
+    return pairs[int(np.argmin(angles))] if angles and min(angles) < angle else None
+
+
+def break_collinear(prompts: list[Measure]) -> tuple[list[Gate], list[Measure]]:
+    """Gates after which no two barycentres are collinear, at most one for each pair, and the prompts after them.
+
+    Args:
+        prompts: measures, no two of them equal.
+    """
+    pieces: list[Gate] = []
+    for _ in combinations(range(len(prompts)), 2):
+        pair = collinear_pair(prompts)
+        if pair is None:
+            break
+        best = max(_candidates([prompts[k] for k in pair]), key=lambda gate: _broken(gate, prompts), default=None)
+        if best is None or _broken(best, prompts) <= _least(prompts):
+            raise ArgumentError(f"Prompts {pair[0]} and {pair[1]} have collinear barycentres that no ball breaks.")
+        pieces.append(best)
+        prompts = [Measure(gate_flow(best, p.points), p.weights) for p in prompts]
+    return pieces, prompts
+
+
+def _candidates(pair: list[Measure]) -> list[Gate]:
+    """Balls about tokens of either prompt, drawn to a point off the centre, where their masses differ."""
+    found = []
+    for k, p in enumerate(pair):
+        for z in p.points[:: max(1, len(p.points) // PLACES)]:
+            for size in RADII:
+                masses = [m.weights[m.points @ z > np.cos(size)].sum() for m in pair]
+                if abs(masses[0] - masses[1]) > 1e-9:
+                    found.append(cap_gate(z, size, DURATION, _off_centre(z, size, pair[1 - k])))
+    return found
+
+
+def _off_centre(z: np.ndarray, size: float, other: Measure) -> np.ndarray:
+    """A point half-way to the rim, across the plane of z and the other's barycentre, so that no line contains both."""
+    frame = np.linalg.qr(np.column_stack([z, other.weights @ other.points, np.eye(len(z))]))[0]
+    return np.cos(size / 2) * z + np.sin(size / 2) * frame[:, 2]
+
+
+def _broken(gate: Gate, prompts: list[Measure]) -> float:
+    return _least([Measure(gate_flow(gate, p.points), p.weights) for p in prompts])
+
+
+def _least(prompts: list[Measure]) -> float:
+    return min(line_angle(p, q) for p, q in combinations(prompts, 2))
