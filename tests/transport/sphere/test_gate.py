@@ -123,3 +123,14 @@ def test_gates_are_checked_and_diverging_times_refused():
     closed = Gate(np.array([0.0, 0.0, 1.0]), -0.9, np.array([1.0, 0.0, 0.0]), 1.0)
     with pytest.raises(ArgumentError, match="hitting time diverges"):
         finite_hitting_time(closed, np.array([0.0, 0.1, np.sqrt(0.99)]), 0.1)
+
+
+def test_times_next_to_the_rim_are_found_without_a_warning():
+    """A billionth from the rim the logarithms cancel; the flow over the time found ends at the angle."""
+    angle = 0.35 - 1e-9
+    x = np.array([[np.cos(angle), 0.0, np.sin(angle)]])
+    omega = np.array([np.cos(0.25), np.sin(0.25), 0.0])
+    piece = Gate(np.eye(3)[0], -np.cos(0.35), omega, 0.0)
+    time = hitting_time(piece, x, 0.025)[0]
+    end = gate_flow(piece._replace(duration=time), x)
+    np.testing.assert_allclose(meridian(end, piece.a, omega).angle, 0.025, rtol=1e-4)

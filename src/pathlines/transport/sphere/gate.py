@@ -20,6 +20,9 @@ from pathlines.foundation.errors import ArgumentError, finite_array, finite_numb
 RTOL, ATOL = 1e-13, 1e-14
 LOST = 1e-13
 """Estimated error of a latitude or a time beyond which the antiderivative has lost too many digits."""
+UNSURE = 1e-3
+"""Relative error of a quadrature next to the rim, where rounding of the point itself counts for as much, beyond which a
+time counts as infinite."""
 NEWTON = 100
 CANCELLED = 1e5
 """(|τ| + |A|)/|τ ± A| beyond which logarithms that nearly cancel are not trusted."""
@@ -165,7 +168,9 @@ def _arc_time(start: float, end: float, A: float, B: float, tau: float) -> float
     (before, after), blur = antiderivative(y, A, np.full(2, B), tau)
     if np.isfinite(blur).all() and blur.max() < LOST * (before - after):
         return before - after
-    return quad(lambda y: 1 / _opening(y, A, B, tau), y[1], y[0], epsabs=0, epsrel=1e-13, limit=500)[0]
+    slowness = lambda y: 1 / _opening(y, A, B, tau)  # noqa: E731
+    value, error = quad(slowness, y[1], y[0], epsabs=0, epsrel=1e-13, limit=500, full_output=1)[:2]
+    return value if error < UNSURE * value else np.inf
 
 
 def _opening(y: Any, A: float, B: Any, tau: float) -> Any:

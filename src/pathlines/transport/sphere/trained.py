@@ -21,9 +21,10 @@ from scipy.optimize import linear_sum_assignment
 from pathlines.foundation.errors import ArgumentError, PathlinesError, finite_number, positive_integer, require
 from pathlines.foundation.progress import Progress
 from pathlines.transport.sphere.disentangle import separation
-from pathlines.transport.sphere.interpolate import MeasureInterpolator, Stage
+from pathlines.transport.sphere.interpolate import MeasureInterpolator
 from pathlines.transport.sphere.layer import layer
 from pathlines.transport.sphere.measure import Measure, measures
+from pathlines.transport.sphere.plan import Stage
 from pathlines.transport.sphere.schedule import SphereSchedule
 from pathlines.transport.verifier import verify_schedule
 
