@@ -1,6 +1,7 @@
 # Written by docs/stubs.py.
 from pathlines.transport import estimator as estimator
 from pathlines.transport import euclid as euclid
+from pathlines.transport import parameters as parameters
 from pathlines.transport import schedule as schedule
 from pathlines.transport import sphere as sphere
 from pathlines.transport import targets as targets
@@ -8,6 +9,8 @@ from pathlines.transport import verifier as verifier
 from pathlines.transport.estimator import FlowEstimator as FlowEstimator
 from pathlines.transport.estimator import FlowReport as FlowReport
 from pathlines.transport.targets import GaussianMixture as GaussianMixture
+from pathlines.transport.estimator import NotNumbersError as NotNumbersError
+from pathlines.transport.parameters import Parameters as Parameters
 from pathlines.transport.schedule import PieceSchedule as PieceSchedule
 from pathlines.transport.verifier import Verified as Verified
 from pathlines.transport.schedule import check_count as check_count

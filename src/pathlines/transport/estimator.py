@@ -8,17 +8,21 @@ a target for the error.
 
 from __future__ import annotations
 
-import inspect
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, PathlinesError, finite_number, positive_integer
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
 from pathlines.transport.euclid.schedule import EuclideanSchedule
+from pathlines.transport.parameters import Parameters
 
 ESTIMATED = "held-out likelihood; KL by nearest neighbours of held-out samples"
 """How flows that were fitted to samples are judged."""
+
+
+class NotNumbersError(ArgumentError, TypeError):
+    """Samples that are no numbers; scikit-learn expects a TypeError."""
 
 
 class FlowReport(msgspec.Struct, frozen=True):
@@ -50,30 +54,12 @@ def reported(flow: EuclideanSchedule, seconds: float, method: str, **errors: Any
     return FlowReport(flow.count, flow.switches, flow.log_lipschitz(), trip, seconds, method, **errors)
 
 
-class FlowEstimator:
+class FlowEstimator(Parameters):
     """Base of the estimators; parameters are the arguments of ``__init__``, results end in an underscore."""
 
     schedule_: EuclideanSchedule
     report_: Any
     n_features_in_: int
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
-        names = [n for n in inspect.signature(type(self)).parameters if n != "self"]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters by name."""
-        known = self.get_params()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ArgumentError(f"{type(self).__name__} has no parameter `{name}`; it has: {', '.join(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        said = ", ".join(f"{n}={v!r}" for n, v in self.get_params().items())
-        return f"{type(self).__name__}({said})"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "schedule_")
@@ -114,7 +100,7 @@ class FlowEstimator:
 
     def _fitted(self) -> EuclideanSchedule:
         if not hasattr(self, "schedule_"):
-            raise PathlinesError(f"{type(self).__name__} is not fitted yet; call `fit` first.")
+            raise ArgumentError(f"{type(self).__name__} is not fitted yet; call `fit` first.")
         return self.schedule_
 
     def _data(self, X: Any) -> np.ndarray:
@@ -128,20 +114,26 @@ class FlowEstimator:
         return data
 
 
-def checked_samples(X: Any, least: int = 20) -> np.ndarray:
+def checked_samples(X: Any, least: int = 10) -> np.ndarray:
     """Samples as rows (n, d) of finite numbers; a bad row is named."""
+    if hasattr(X, "toarray"):
+        raise ArgumentError("Argument `X` must be dense, but is a sparse matrix, which is not supported: X.toarray().")
     try:
-        data = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-        if data.dtype.kind not in "iufb":
+        data = np.asarray(X)
+        if data.dtype.kind not in "iufbc":
             data = data.astype(float)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"Argument `X` must be a table of real numbers, but: {error}.") from None
+        raise NotNumbersError(f"Argument `X` must be a table of real numbers, but: {error}.") from None
+    if data.dtype.kind == "c":
+        raise ArgumentError("Argument `X` must be real. Complex data not supported.")
     if data.ndim == 1:
         raise ArgumentError(
             "Argument `X` must have rows and columns, but has one dimension. Reshape your data: X.reshape(-1, 1)."
         )
-    if data.ndim != 2 or data.shape[1] == 0:
+    if data.ndim != 2:
         raise ArgumentError(f"Argument `X` must have shape (n, d), but has shape {data.shape}.")
+    if data.shape[1] == 0:
+        raise ArgumentError(f"Argument `X` has 0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
     bad = ~np.isfinite(data).all(axis=1)
     if bad.any():
         raise ArgumentError(

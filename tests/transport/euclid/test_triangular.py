@@ -91,3 +91,29 @@ def test_bad_input():
         TriangularFlow().fit_density(3)
     with pytest.raises(ArgumentError, match="positive and sum to 1"):
         GaussianMixture([0.5, 1.0], np.zeros((2, 1)), np.ones((2, 1, 1)))
+
+
+@pytest.mark.parametrize(("scale", "centre"), [(1e4, 0.0), (1e-4, 0.0), (1.0, 1e5), (1e-3, 1e4)])
+def test_units_of_samples_do_not_matter(scale, centre):
+    """Density, pieces within a budget and conditional draws, for data in any units."""
+    data = B.sample(800, seed=3)
+    one, other = (TriangularFlow(pieces=200).fit(x) for x in (data, scale * data + centre))
+    assert other.report_.pieces <= 200 and other.report_.round_trip < 1e-7
+    same = other.log_prob(scale * data + centre) + 2 * np.log(scale)
+    # the budget buys other sizes, six pieces going to the units, so sizes are given for the comparison
+    given = [TriangularFlow(bins=6, knots=8).fit(x) for x in (data, scale * data + centre)]
+    a, b = (f.log_prob(x) for f, x in zip(given, (data, scale * data + centre)))
+    np.testing.assert_allclose(b + 2 * np.log(scale), a, atol=1e-3)  # dyadic scales differ from the data's by ≤ √2
+    assert abs(same.mean() - one.log_prob(data).mean()) < 0.1
+    first = scale * 0.3 + centre
+    drawn = given[1].sample(500, given=first)
+    assert (drawn[:, 0] == first).all()
+    wanted = given[0].sample(500, given=0.3)[:, 1]
+    np.testing.assert_allclose((drawn[:, 1] - centre) / scale, wanted, atol=1e-3)
+
+
+def test_columns_that_do_not_vary():
+    with pytest.raises(ArgumentError, match="column 1 does not vary"):
+        TriangularFlow().fit(np.column_stack([np.arange(40.0), np.full(40, 3.0)]))
+    with pytest.raises(ArgumentError, match="RidgeFlow takes any d"):
+        TriangularFlow().fit(np.random.default_rng(0).normal(size=(100, 20)))

@@ -12,3 +12,4 @@ from pathlines.claim.transport import sphere_pieces as sphere_pieces
 from pathlines.claim.transport import steering as steering
 from pathlines.claim.transport import triangular_flows as triangular_flows
 from pathlines.claim.transport import vocabulary as vocabulary
+from pathlines.claim.transport import wrong_pieces as wrong_pieces

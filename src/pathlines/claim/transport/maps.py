@@ -15,6 +15,7 @@ from pathlines.claim.base import Evidence, claim
 from pathlines.claim.estimate import mean_and_error, root_and_error
 from pathlines.claim.tolerance import absolute, at_most, exactly, relative
 from pathlines.claim.transport.vocabulary import Grids, Points
+from pathlines.claim.transport.wrong_pieces import compressing, repeated
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers.transport import CONDITIONAL_FLOWS
 from pathlines.foundation.setting import Setting, means
@@ -96,6 +97,7 @@ class Twist(Setting):
     grids: Grids = (4, 8)
 
 
+DIFFEO = "pathlines.transport.euclid.diffeo"
 PERMUTED = {4: (0.1532, 64), 8: (0.0857, 496), 16: (0.0454, 2608), 24: (0.0303, 6128), 32: (0.0233, 11232)}
 POLAR = {4: (0.1023, 0.061), 8: (0.0631, 0.031), 16: (0.0353, 0.016), 32: (0.0183, 0.010)}
 """Grid → L² error and pieces, or L² error and TV, of another implementation with other test points."""
@@ -143,6 +145,7 @@ claim(
     },
     simulate=simulate_permutation,
     predict=predict_permutation,
+    mistakes=(compressing(f"{DIFFEO}.permutation_schedule"), repeated(f"{DIFFEO}.permutation_schedule")),
 )
 
 

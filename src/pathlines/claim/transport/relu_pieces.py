@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 from pathlines.claim.base import Evidence, claim
 from pathlines.claim.tolerance import absolute, at_most, exactly
 from pathlines.claim.transport.vocabulary import Pieces, Points
+from pathlines.claim.transport.wrong_pieces import compressing, too_far_back
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers.transport import NORMALIZING_FLOWS
 from pathlines.foundation.setting import Setting, means
@@ -121,6 +122,7 @@ claim(
     },
     simulate=simulate_schedule,
     predict=predict_schedule,
+    mistakes=(too_far_back("EuclideanSchedule"),),
 )
 
 
@@ -209,4 +211,5 @@ claim(
     },
     simulate=simulate_rotation,
     predict=predict_rotation,
+    mistakes=(compressing("rotation_schedule"),),
 )

@@ -12,8 +12,10 @@ import numpy as np
 from msgspec import Meta
 
 from pathlines.claim.base import Evidence, claim
+from pathlines.claim.fitting import too_large
 from pathlines.claim.tolerance import absolute, at_most, exactly, relative
 from pathlines.claim.transport.vocabulary import Draws
+from pathlines.claim.transport.wrong_pieces import misdirected
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers.transport import CONDITIONAL_FLOWS
 from pathlines.foundation.setting import Setting, means
@@ -143,6 +145,7 @@ claim(
     },
     simulate=simulate_chain_rule,
     predict=predict_chain_rule,
+    mistakes=(too_large("_entropies", "log-ratios of both coordinates {:.0%} too large"),),
 )
 
 
@@ -190,6 +193,7 @@ claim(
     },
     simulate=simulate_conditional,
     predict=predict_conditional,
+    mistakes=(misdirected("density_parts"),),
 )
 
 

@@ -11,6 +11,7 @@ from pathlines.transport.euclid import neighbours as neighbours
 from pathlines.transport.euclid import piece as piece
 from pathlines.transport.euclid import quantile as quantile
 from pathlines.transport.euclid import ridge as ridge
+from pathlines.transport.euclid import sampled as sampled
 from pathlines.transport.euclid import schedule as schedule
 from pathlines.transport.euclid import smoothed as smoothed
 from pathlines.transport.euclid import stack as stack
@@ -43,6 +44,7 @@ from pathlines.transport.euclid.training import descend as descend
 from pathlines.transport.euclid.stack import dyadic as dyadic
 from pathlines.transport.euclid.neighbours import entropy_of as entropy_of
 from pathlines.transport.euclid.fuse import evaluate_runs as evaluate_runs
+from pathlines.transport.euclid.sampled import far_from_one as far_from_one
 from pathlines.transport.euclid.training import finetune as finetune
 from pathlines.transport.euclid.fuse import fused_runs as fused_runs
 from pathlines.transport.euclid.increasing import increasing_schedule as increasing_schedule
@@ -60,7 +62,7 @@ from pathlines.transport.euclid.quantile import quantile_map as quantile_map
 from pathlines.transport.euclid.piece import relu_piece as relu_piece
 from pathlines.transport.euclid.maurey import rotation_neurons as rotation_neurons
 from pathlines.transport.euclid.affine import rotation_schedule as rotation_schedule
-from pathlines.transport.euclid.triangular import sample_parts as sample_parts
+from pathlines.transport.euclid.sampled import sample_parts as sample_parts
 from pathlines.transport.euclid.smoothed import smoothed_map as smoothed_map
 from pathlines.transport.euclid.knots import spread_knots as spread_knots
 from pathlines.transport.euclid.cells import three_cycle as three_cycle

@@ -75,10 +75,10 @@ class Transport1D(FlowEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit samples, a column (n, 1); knots and smoothing are chosen on every fifth sample, which also judges KL."""
+        """Fit samples, (n,) or a column (n, 1); every fifth sample chooses knots and smoothing, and judges KL."""
         began = time.perf_counter()
         pieces, error = checked_goal(self.pieces, self.error, 4)
-        data = checked_samples(X)
+        data = checked_samples(_column(X))
         if data.shape[1] != 1:
             raise ArgumentError(
                 f"Transport1D takes one column (1 feature(s)), but X has {data.shape[1]}; see TriangularFlow."
@@ -103,6 +103,19 @@ class Transport1D(FlowEstimator):
             kl=found.kl, kl_error=found.error, held_out=tried[best],
         )  # fmt: skip
         return self
+
+    def _data(self, X: Any) -> np.ndarray:
+        return super()._data(_column(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        return tags
+
+
+def _column(X: Any) -> Any:
+    """A list of numbers as a column."""
+    return np.asarray(X)[:, None] if np.ndim(X) == 1 and not hasattr(X, "toarray") else X
 
 
 def interpolated(

@@ -15,8 +15,8 @@ from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.knots import spread_knots
 from pathlines.transport.euclid.neighbours import EstimatedKL, entropy_of, missed
 from pathlines.transport.euclid.quantile import LineLaw, log_slope, quantile_map
+from pathlines.transport.euclid.sampled import far_from_one, sample_parts
 from pathlines.transport.euclid.schedule import EuclideanSchedule
-from pathlines.transport.euclid.smoothed import smoothed_map
 from pathlines.transport.euclid.stack import CellMap, conditional_schedule, dyadic
 
 REACH_FIRST, REACH = 5.0, 4.5
@@ -90,7 +90,8 @@ class TriangularFlow(FlowEstimator):
         pieces, error = checked_goal(self.pieces, self.error, 8)
         data = checked_samples(X)
         choose = _Choice(data)
-        sizes = self._sizes(data.shape[1], pieces, len(data))
+        budget = None if pieces is None else pieces - (3 * data.shape[1] if far_from_one(data) else 0)
+        sizes = self._sizes(data.shape[1], budget, len(data))
         if error is None:
             found = choose.best(choose.likeliest(sizes))
         else:
@@ -147,13 +148,16 @@ class TriangularFlow(FlowEstimator):
     def _sizes(self, d: int, pieces: int | None, samples: int | None = None) -> list[tuple[int, int]]:
         """(bins, knots) to choose from, in the order of their pieces."""
         if samples is not None:
-            tried = [(b, k) for k, b in SIZES if 4 * b ** (d - 1) * k <= samples or b == SIZES[0][1]]
+            tried = [(b, k) for k, b in SIZES if 4 * b ** (d - 1) * k <= samples]
+            tried = tried or [(SIZES[0][1] if d <= 3 else 2, SIZES[0][0])]
         else:
             tried = [(m, m) for m in (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
         if self.bins is not None:
             tried = [(positive_integer("bins", self.bins), k) for _, k in tried]
         if self.knots is not None:
             tried = [(b, positive_integer("knots", self.knots, 2)) for b, _ in tried]
+        if min(_count(d, *t) for t in tried) > MOST:
+            raise ArgumentError(f"Bins multiply: d = {d} would take more than {MOST} pieces; RidgeFlow takes any d.")
         if pieces is None:
             given = self.bins is not None and self.knots is not None
             return tried if samples is not None or given else [t for t in tried if 16 in t][:1]
@@ -249,47 +253,3 @@ def _cell(law: LineLaw, knots: int, reach: float) -> tuple[np.ndarray, np.ndarra
     at = spread_knots(z, np.exp(-(z**2) / 2), slope, knots, floor)
     values = quantile_map(law, at)
     return at, values, np.exp(log_slope(law, at[[0, -1]], values[[0, -1]]))
-
-
-def sample_parts(data: np.ndarray, bins: int, knots: int, smoothing: float, across: float) -> list[EuclideanSchedule]:
-    """One schedule for each coordinate of samples; the bins of a coordinate hold equally many of them.
-
-    The law of a cell is that of all samples, weighted by a Gaussian of width ``across`` · σ_r n^{-1/(4+d)} around its
-    representative in each conditioning coordinate: neighbouring bins lend each other their samples.
-    """
-    n, d = data.shape
-    parts = [increasing_schedule(*smoothed_map(data[:, 0], max(8, 2 * knots), smoothing), np.eye(d)[0])]
-    edges, middles = list[np.ndarray](), list[np.ndarray]()
-    widths = across * data.std(0) * n ** (-1 / (4 + d))
-    for j in range(1, d):
-        edges.append(dyadic(np.quantile(data[:, j - 1], np.arange(1, bins) / bins)))
-        places = np.searchsorted(edges[-1], data[:, j - 1])
-        counts = np.maximum(np.bincount(places, minlength=len(edges[-1]) + 1), 1)
-        middles.append(np.bincount(places, data[:, j - 1], len(counts)) / counts)
-        parts.append(
-            conditional_schedule(d, edges, _weighted(data[:, : j + 1], tuple(middles), widths, knots, smoothing))
-        )
-    return parts
-
-
-def _weighted(
-    data: np.ndarray, middles: Sequence[np.ndarray], widths: np.ndarray, knots: int, smoothing: float
-) -> CellMap:
-    """The map of a cell from weighted samples."""
-
-    def cell_map(cell: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        far = sum(((data[:, r] - middles[r][c]) / widths[r]) ** 2 for r, c in enumerate(cell))
-        weights = np.exp(-(far - np.min(far)) / 2)
-        near = weights > 1e-6
-        return _with_tails(smoothed_map(data[near, -1], knots, smoothing, weights=weights[near]))
-
-    return cell_map
-
-
-def _with_tails(line: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Tails as knots at ±7, since storeys have no tails of their own."""
-    far = 7.0
-    knots = np.concatenate([[-far], line.knots, [far]])
-    low = line.values[0] - line.left * (far + line.knots[0])
-    high = line.values[-1] + line.right * (far - line.knots[-1])
-    return knots, np.concatenate([[low], line.values, [high]])

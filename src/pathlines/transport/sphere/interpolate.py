@@ -14,6 +14,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.numbers import one_of
+from pathlines.transport.parameters import Parameters
 from pathlines.transport.sphere.disentangle import equal_prompts, merged, same_measure
 from pathlines.transport.sphere.grouping import Grouping, grouping
 from pathlines.transport.sphere.measure import Measure, measures
@@ -25,7 +26,7 @@ CLOUD = 8
 token: a piece an atom instead of one a token."""
 
 
-class MeasureInterpolator:
+class MeasureInterpolator(Parameters):
     """One list of pieces that sends N prompts to N targets, even where the prompts share tokens.
 
     Inputs with as many atoms as their targets arrive at rounding error; Diracs and groups of atoms are reached up to
