@@ -97,3 +97,11 @@ def test_parking_as_frames(tmp_path):
     reel = ANIMATIONS["causal/parking"].reel(changes={"n": 12, "until": 4.0, "frames": 3})
     write_reel(reel._replace(frames=2), tmp_path / "frames", dpi=40)
     assert len(list((tmp_path / "frames").glob("frame-*.png"))) == 2
+
+
+def test_shared_tokens_as_frames(tmp_path):
+    tiny = {"n": 2, "shared": 1, "prompts": 2, "in_attention": 2, "in_a_gate": 1}
+    reel = ANIMATIONS["transport/shared-tokens"].reel(changes=tiny)
+    reel.show(reel.frames - 1)  # the last frame: everyone has arrived
+    write_reel(reel._replace(frames=2), tmp_path / "frames", dpi=40)
+    assert len(list((tmp_path / "frames").glob("frame-*.png"))) == 2

@@ -14,8 +14,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers.transport import MEASURE_TO_MEASURE
 from pathlines.foundation.setting import Setting, means
 from pathlines.limit.transport.on_sphere import cap_clustering
-from pathlines.transport.sphere.collapse import centre, cluster_layer, radius
-from pathlines.transport.sphere.gate import Gate, gate_flow
+from pathlines.transport.sphere.collapse import centre, cluster_layer, first_order_radius
+from pathlines.transport.sphere.gate import Gate
 from pathlines.transport.sphere.match import match
 from pathlines.transport.sphere.mean_attention import apply_lorentz, lorentz_matrix
 from pathlines.transport.sphere.schedule import SphereSchedule
@@ -140,29 +140,15 @@ def simulate_diracs(s: Diracs) -> Evidence:
 
 def predict_diracs(s: Diracs) -> Evidence:
     """The clouds in the limit, stretched by the differential of the gates at their centres: one number for all T."""
-    late, tiny = s.times[-1], 1e-7
+    late = s.times[-1]
     clouds, _, gates = _to_diracs(s, late)
-    worst = 0.0
-    for p in SphereSchedule(3, [cluster_layer(3, late)]).push(clouds):
-        about = centre(p)
-        size = radius(p)
-        offsets = (p.points - about) / size
-        offsets -= np.outer(offsets @ about, about)
-        ends = _through(gates, about + tiny * offsets) - _through(gates, about - tiny * offsets)
-        worst = max(worst, size * float(np.sqrt(p.weights @ np.sum(ends**2, axis=1))) / (2 * tiny))
+    worst = max(first_order_radius(gates, p) for p in SphereSchedule(3, [cluster_layer(3, late)]).push(clouds))
     scaled = worst * float(np.exp(late))
     longer = f"times from {np.log(scaled / LINEAR):.0f} on: the clusters are not small for the gates before"
     return Evidence(
         {"scaled W2": np.full(len(s.times), scaled)},
         undecided={"scaled W2": longer} if scaled * np.exp(-min(s.times)) > LINEAR else {},
     )
-
-
-def _through(gates: list[Gate], x: np.ndarray) -> np.ndarray:
-    x = x / np.linalg.norm(x, axis=1, keepdims=True)
-    for gate in gates:
-        x = gate_flow(gate, x)
-    return x
 
 
 claim(

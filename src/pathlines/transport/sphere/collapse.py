@@ -6,12 +6,17 @@ that is open inside the ball B(z, R) is a = z, τ = -cos R (printed: U = -1zᵀ,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pathlines.foundation.errors import finite_number
-from pathlines.transport.sphere.gate import Gate, finite_hitting_time
+from pathlines.transport.sphere.gate import Gate, finite_hitting_time, gate_flow
 from pathlines.transport.sphere.layer import Layer, layer
 from pathlines.transport.sphere.measure import Measure
+
+DIFFERENCE = 1e-7
+"""Step of central differences: its square and rounding over it are both below 1e-8."""
 
 
 def cap_gate(centre: np.ndarray, radius: float, duration: float, target: np.ndarray | None = None) -> Gate:
@@ -45,3 +50,18 @@ def radius(prompt: Measure, about: np.ndarray | None = None) -> float:
     """The root mean square distance of a prompt from its centre, which is W₂ to the Dirac mass there."""
     point = centre(prompt) if about is None else about
     return float(np.sqrt(prompt.weights @ np.sum((prompt.points - point) ** 2, axis=1)))
+
+
+def first_order_radius(gates: Sequence[Gate], prompt: Measure) -> float:
+    """The radius of a small prompt after gates, by their differential at its centre: what is left as it shrinks."""
+    about, size = centre(prompt), radius(prompt)
+    offsets = (prompt.points - about) / size
+    offsets -= np.outer(offsets @ about, about)
+    ends = []
+    for sign in (1.0, -1.0):
+        x = about + sign * DIFFERENCE * offsets
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        for gate in gates:
+            x = gate_flow(gate, x)
+        ends.append(x)
+    return size * float(np.sqrt(prompt.weights @ np.sum((ends[0] - ends[1]) ** 2, axis=1))) / (2 * DIFFERENCE)
