@@ -47,6 +47,7 @@ from pathlines.transport.sphere.attention import divergence as divergence
 from pathlines.transport.sphere.orthant import emptiest as emptiest
 from pathlines.transport.sphere.disentangle import equal_prompts as equal_prompts
 from pathlines.transport.sphere.gate import finite_hitting_time as finite_hitting_time
+from pathlines.transport.sphere.collapse import first_order_radius as first_order_radius
 from pathlines.transport.sphere.trained import fit_trained as fit_trained
 from pathlines.transport.sphere.gate import gate as gate
 from pathlines.transport.sphere.gate import gate_flow as gate_flow
