@@ -14,7 +14,6 @@ from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.neighbours import entropy_of, missed
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 from pathlines.transport.euclid.smoothed import LineMap, smoothed_map
-from pathlines.transport.euclid.training import finetune
 
 CANDIDATES = 24
 SMOOTHINGS = (1.0, 1.6)
@@ -77,6 +76,8 @@ class RidgeFlow(FlowEstimator):
         greedy = Greedy(knots, np.random.default_rng(seed), ~apart if clean else np.ones(n, bool), apart)
         flow = greedy.fitted(white, min(layers, 10_000), error)
         if steps and flow.count:
+            from pathlines.transport.euclid.training import finetune
+
             flow = finetune(flow, white, steps)
         found = entropy_of(flow.backward(white[apart])[0]) if clean else None
         if error is not None and found is not None and found.bound > error:
