@@ -42,6 +42,8 @@ FIGURES = (
     "gaussian/class-map",
     "causal/retrieval-profiles",
     "causal/rival-theories",
+    "transport/three-prompts",
+    "transport/corridor",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

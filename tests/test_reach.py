@@ -15,7 +15,6 @@ ELSEWHERE = {
     "pathlines.limit.causal.parking": "parking and centres, which no claim looks at yet",
     "pathlines.limit.gaussian.dirac": "one token alone, beside which the tests put the closures",
     "pathlines.observable.limit_report": "a report on the last state of a run, for scripts",
-    "pathlines.transport.sphere.orthant": "the positive orthant of Lemma 3.2, which no construction here needs",
     "pathlines.weights.varying": "weights that a person passes to a model",
 }
 """Files reached by the name of their room only (``pl.limit.causal.parking_coverage``), each with its reason."""

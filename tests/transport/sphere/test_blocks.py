@@ -155,3 +155,13 @@ def test_a_shared_token_that_symmetry_holds_is_set_free():
     targets = [unit(np.random.default_rng(k), 4, 3) for k in (5, 6)]
     fitted = pl.MeasureInterpolator().fit(inputs, targets)
     assert max(pl.verify_schedule(fitted.schedule_, inputs, targets).w2) < 1e-9
+
+
+def test_prompts_balanced_about_the_origin_are_collapsed_all_the_same():
+    """Their mean is zero, so that attention alone would not move them: the first piece of B5 comes before it."""
+    octahedron = np.vstack([np.eye(3), -np.eye(3)])
+    cloud = unit(np.random.default_rng(7), 20, 3)
+    for prompt, target in ((octahedron, np.eye(3)[:1]), (np.vstack([cloud, -cloud]), np.eye(3)[:2])):
+        fitted = pl.MeasureInterpolator(error=1e-4).fit([prompt], [target])
+        assert fitted.timeline_[1].name == "all go to a hemisphere"
+        assert pl.verify_schedule(fitted.schedule_, [prompt], [target]).w2[0] < 1e-4

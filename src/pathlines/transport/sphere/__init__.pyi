@@ -77,6 +77,7 @@ from pathlines.transport.sphere.disentangle import same_measure as same_measure
 from pathlines.transport.sphere.disentangle import separation as separation
 from pathlines.transport.sphere.attention import sketched_path as sketched_path
 from pathlines.transport.sphere.slices import sliced as sliced
+from pathlines.transport.sphere.orthant import to_hemisphere as to_hemisphere
 from pathlines.transport.sphere.orthant import to_orthant as to_orthant
 from pathlines.transport.sphere.trained import train_schedule as train_schedule
 from pathlines.transport.sphere.attention import velocity as velocity

@@ -37,6 +37,12 @@ def to_orthant(prompts: list[Measure], hole: np.ndarray | None = None) -> list[G
     return [first, _towards(goal, gate_flow(first, points), float(np.arcsin(goal.min())) / 2)]
 
 
+def to_hemisphere(prompts: list[Measure]) -> Gate:
+    """The first of the two pieces, until all tokens are in a ball of radius π/3: attention collapses them there."""
+    points = np.vstack([p.points for p in prompts])
+    return _towards(-emptiest(points), points, np.pi / 3)
+
+
 def emptiest(points: np.ndarray) -> np.ndarray:
     """Of the antipode of the mean, minus every token and many random unit vectors, the farthest from all tokens."""
     drawn = np.random.default_rng(0).standard_normal((CANDIDATES, points.shape[1]))

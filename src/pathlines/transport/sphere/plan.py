@@ -18,6 +18,7 @@ from pathlines.transport.sphere.grouping import Grouping, grouping, residual
 from pathlines.transport.sphere.layer import Layer
 from pathlines.transport.sphere.match import Matched, match
 from pathlines.transport.sphere.measure import Measure
+from pathlines.transport.sphere.orthant import to_hemisphere
 from pathlines.transport.sphere.schedule import Piece, SphereSchedule
 from pathlines.transport.sphere.slices import REACH, Sliced, cloud_radius, sliced
 from pathlines.transport.sphere.steer import angle_between
@@ -94,7 +95,7 @@ class Plan:
             raise ArgumentError(
                 "Argument `targets` must be Diracs at least 1e-3 apart: gates move one and not the other."
             )
-        self._break_collinear()
+        self._break_symmetry()
         before, time = self.prompts, 1.0 + np.log(1 / self.options.error)
         while True:
             layers = [cluster_layer(self.d, time)]
@@ -132,7 +133,7 @@ class Plan:
     def cut(self) -> None:
         """A9: clouds shrink apart, balls cut each into atoms, gates match these, then all is recombined."""
         self.algorithm = "A9: clouds to atoms"
-        self._break_collinear()
+        self._break_symmetry()
         self._shrink()
         last = disentangled(self.goals, "targets")
         back = [*SphereSchedule(self.d, last.pieces).inverse().pieces]
@@ -169,8 +170,10 @@ class Plan:
         if time > 0:
             self.act("attention shrinks each cloud", [cluster_layer(self.d, time)])
 
-    def _break_collinear(self) -> None:
-        """B7, where two prompts would collapse to one point."""
+    def _break_symmetry(self) -> None:
+        """The first piece of B5, where a prompt has its mean at the origin; B7, where two would collapse together."""
+        if min(np.linalg.norm(p.weights @ p.points) for p in self.prompts) < TOGETHER:
+            self.act("all go to a hemisphere", [to_hemisphere(self.prompts)])
         if len(self.prompts) == 1:
             return
         limits = self._pushed([cluster_layer(self.d, 8.0)], self.prompts)
