@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import jax
+import jaxtyping
 import matplotlib as mpl
 import pytest
-from jaxtyping import install_import_hook
 
 from typecheck import ROOMS, VIOLATIONS
 
-install_import_hook([f"pathlines.{room}" for room in ROOMS], "typecheck.checked")
+jaxtyping.install_import_hook([f"pathlines.{room}" for room in ROOMS], "typecheck.checked")
 
 import pathlines  # noqa: E402, F401  before anything is compiled
 from pathlines.foundation.errors import PathlinesError  # noqa: E402
@@ -21,6 +21,7 @@ from pathlines.foundation.programs import make_room_for_programs  # noqa: E402
 FOLDER = Path(__file__).parent
 
 jax.config.update("jax_enable_x64", True)
+jaxtyping.config.update("jaxtyping_disable", True)
 mpl.use("agg")
 
 
@@ -58,10 +59,11 @@ def room_for_programs():
 
 @pytest.fixture(autouse=True)
 def annotations_hold(request, monkeypatch):
-    """Values are what annotations say, or refused."""
+    """Values are what annotations say, or refused: looked at in tests of the rooms only, it takes a quarter longer."""
     if request.path.relative_to(FOLDER).parts[0] not in ROOMS:
         yield
         return
+    jaxtyping.config.update("jaxtyping_disable", False)
     VIOLATIONS.clear()
     refuse = PathlinesError.__init__
 
@@ -71,4 +73,5 @@ def annotations_hold(request, monkeypatch):
 
     monkeypatch.setattr(PathlinesError, "__init__", forgive)
     yield
+    jaxtyping.config.update("jaxtyping_disable", True)
     assert VIOLATIONS == []

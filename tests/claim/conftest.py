@@ -3,19 +3,27 @@
 import pytest
 
 from pathlines.claim import CLAIMS, evaluate
+from pathlines.claim.evaluate import LastSimulation
 
 
 def pytest_generate_tests(metafunc):
     if "quick_outcome" in metafunc.fixturenames:
         family = metafunc.module.FAMILY
         names = [n for n in CLAIMS if n.split("/")[0] == family]
+        names.sort(key=lambda n: CLAIMS[n].corrected_by or n)
         assert names, f"there are no claims of the family {family}"
         metafunc.parametrize("quick_outcome", names, indirect=True)
 
 
+@pytest.fixture(scope="session")
+def last():
+    """A claim and its erratum, which follow one another, are compared with one simulation."""
+    return LastSimulation()
+
+
 @pytest.fixture
-def quick_outcome(request):
-    return evaluate(CLAIMS[request.param])
+def quick_outcome(request, last):
+    return evaluate(CLAIMS[request.param], last=last)
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from pathlines.claim import CLAIMS, Outcome, evaluate
 from pathlines.claim.cost import Cost
+from pathlines.claim.evaluate import LastSimulation
 from pathlines.claim.mistakes import objections
 from pathlines.foundation.bounds import peak_memory
 from pathlines.foundation.errors import ArgumentError, StoreError
@@ -97,9 +98,10 @@ def verify_jobs(
 ) -> Iterator[Finished]:
     """Yield each job as it finishes: stored outcomes first, the rest from worker processes, the longest first.
 
-    Jobs of one claim that follow one another are done by one worker, which compiles their programs once. Every outcome
-    is in the store before it is yielded, so an interrupted sweep is resumed by calling again. With
-    ``costs``, nothing is recalled and each claim is measured in a process of its own.
+    Jobs of one simulation are done by one worker, which compiles their programs once, and where a claim and its
+    erratum are asked for at one setting it is run once. Every outcome is in the store before it is yielded, so an
+    interrupted sweep is resumed by calling again. With ``costs``, nothing is recalled and each claim is measured in a
+    process of its own.
     """
     waiting = []
     for job in jobs:
@@ -112,7 +114,8 @@ def verify_jobs(
         store.check_writable()
     count = min(workers or os.cpu_count() or 1, len(waiting))
     if count <= 1 and not costs:
-        yield from (_here(job, store, started) for job in waiting)
+        last = LastSimulation()
+        yield from (_here(job, store, started, last) for group in _groups(waiting) for job in group)
     else:
         yield from _in_processes(waiting, store, count, started, costs)
 
@@ -126,10 +129,19 @@ def recalled(store: Store, job: Job) -> Outcome | None:
         return None
 
 
-def _here(job: Job, store: Store, started: Callable[[Job], None] | None) -> Finished:
+def _here(job: Job, store: Store, started: Callable[[Job], None] | None, last: LastSimulation) -> Finished:
     if started is not None:
         started(job)
-    return _finish(job, _attempt(job), store)
+    return _finish(job, _attempt(job, last), store)
+
+
+def _groups(jobs: list[Job]) -> list[list[Job]]:
+    """Jobs of the same simulation and size, those of one setting next to one another."""
+    groups: dict[tuple[Any, str], dict[str, list[Job]]] = {}
+    for job in jobs:
+        settings = groups.setdefault((CLAIMS[job.id].simulate, job.size), {})
+        settings.setdefault(repr(job.changes), []).append(job)
+    return [list(chain.from_iterable(settings.values())) for settings in groups.values()]
 
 
 class _Result(NamedTuple):
@@ -150,14 +162,22 @@ def _measured(job: Job) -> _Result:
     return result._replace(cost=Cost(time.process_time() - began, round(peak_memory() / 1e6)))
 
 
-def _attempt(job: Job) -> _Result:
+_LAST = LastSimulation()
+"""Of a worker process, which never changes what it has imported."""
+
+
+def _in_worker(job: Job) -> _Result:
+    return _attempt(job, _LAST)
+
+
+def _attempt(job: Job, last: LastSimulation | None = None) -> _Result:
     """The outcome, with the address of the code that this process has: files may change while a sweep is running."""
     enable_float64()
     try:
         for file in job.load:
             load_file(file)
         claim, where = CLAIMS[job.id], job.address
-        outcome = evaluate(claim, job.size, job.changes)
+        outcome = evaluate(claim, job.size, job.changes, last)
         if job.power:
             found = objections(claim, job.size, job.changes, outcome.checks)
             outcome = msgspec.structs.replace(outcome, objections=found)
@@ -182,13 +202,13 @@ def _finish(job: Job, result: _Result, store: Store) -> Finished:
 def _in_processes(
     jobs: list[Job], store: Store, count: int, started: Callable[[Job], None] | None, costs: bool
 ) -> Iterator[Finished]:
-    groups = [list(g) for _, g in groupby(jobs, key=lambda job: (job.id, job.size))]
-    work = _measured if costs else _attempt
-    for job, result in spread(work, sorted(groups, key=_seconds, reverse=True), count, started, apart=costs):
+    groups = [[job] for job in jobs] if costs else sorted(_groups(jobs), key=_seconds, reverse=True)
+    work = _measured if costs else _in_worker
+    for job, result in spread(work, groups, count, started, apart=costs):
         yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
 
 
 def _seconds(group: list[Job]) -> float:
     """What a group is expected to take; one that nobody measured may be the longest, so it is not left for the end."""
     cost = CLAIMS[group[0].id].cost(group[0].size)
-    return math.inf if cost is None else len(group) * cost.seconds
+    return math.inf if cost is None else len({repr(job.changes) for job in group}) * cost.seconds
