@@ -22,6 +22,7 @@ from pathlines.claim.base import Claim as Claim
 from pathlines.claim.cost import Cost as Cost
 from pathlines.claim.base import Curve as Curve
 from pathlines.claim.base import Evidence as Evidence
+from pathlines.claim.evaluate import LastSimulation as LastSimulation
 from pathlines.claim.evaluate import Line as Line
 from pathlines.claim.fitting import Mistake as Mistake
 from pathlines.claim.summary import Noticed as Noticed
