@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from pathlines.foundation.errors import finite_number
+from pathlines.foundation.errors import finite_number, positive_integer
 from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers.transport import MEASURE_TO_MEASURE
 
@@ -76,10 +76,11 @@ def cap_clustering(times: ArrayLike, radius: float) -> np.ndarray:
     return np.sqrt(2 * cap_deficit(tau, radius))
 
 
-def cap_distance(times: ArrayLike, radius: float) -> np.ndarray:
+def cap_distance(times: ArrayLike, radius: float, nodes: int = 400) -> np.ndarray:
     """W₂(μ(t), δ_z) of the uniform law on B(z, R) ⊂ S² under the gate a = z, τ = -cos R, ω = z (derived).
 
-    c = cos φ solves c' = (c - cos R)(1 - c²) and is uniform on [cos R, 1] at the start; W₂² = E 2(1 - c).
+    c = cos φ solves c' = (c - cos R)(1 - c²) and is uniform on [cos R, 1] at the start; W₂² = E 2(1 - c), by Gauss
+    nodes in c. The more nodes, the later the times at which the last points by the rim are resolved.
     """
     rim = float(np.cos(finite_number("radius", radius, 0.0, np.pi, open_low=True)))
 
@@ -93,7 +94,7 @@ def cap_distance(times: ArrayLike, radius: float) -> np.ndarray:
         target, floor = clock(start) + t, start - 4 * t
         return float(np.exp(brentq(lambda v: clock(v) - target, floor, start, xtol=1e-12))) if t > 0 else np.exp(start)
 
-    x, w = np.polynomial.legendre.leggauss(400)
+    x, w = np.polynomial.legendre.leggauss(positive_integer("nodes", nodes))
     starts = np.log((1 - rim) * (1 - x) / 2)
     when = np.atleast_1d(real_array("times", times, 0.0))
     return np.array([np.sqrt(sum(wk * later(c, t) for c, wk in zip(starts, w, strict=True))) for t in when])
