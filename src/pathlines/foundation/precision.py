@@ -31,3 +31,9 @@ def resolve_dtype(dtype: DTypeLike = "float64", otherwise: str = "pass dtype='fl
     if wanted == np.dtype("float64") and jnp.result_type(float) != wanted:
         raise PrecisionError(f"float64 was asked for, but {REMEDY}, or {otherwise}.")
     return wanted
+
+
+def require_float64(what: str) -> None:
+    """Refuse to compute, in 32 bits, what is compared with theory to more digits than they have."""
+    if jnp.result_type(float) != np.dtype("float64"):
+        raise PrecisionError(f"{what} 64-bit numbers: call pathlines.enable_float64() once at the start.")

@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 from jaxtyping import Array
 
-from pathlines.foundation.errors import ArgumentError, PrecisionError, finite_array, finite_number, require
+from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, require
 from pathlines.foundation.module import overridden
+from pathlines.foundation.precision import require_float64
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, advance, fresh_carry
@@ -91,8 +92,7 @@ def fates(
     four without it), most of it for the few that take thousands of steps; O(d⁶) per step in the stiff part. Needs
     64-bit numbers.
     """
-    if jnp.result_type(float) != np.float64:
-        raise PrecisionError("Fates need 64-bit numbers: call pathlines.enable_float64() once at the start.")
+    require_float64("Fates need")
     make_room_for_programs()
     listed, starts = _checked(models, factors)
     last = finite_number("until", until, 1.0, LONGEST)

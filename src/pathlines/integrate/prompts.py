@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 from pathlines.attention.masks import AlibiMask
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.module import exactly
+from pathlines.foundation.precision import require_float64
 from pathlines.foundation.programs import make_room_for_programs
 from pathlines.integrate.methods import METHODS, RungeKutta
 from pathlines.kernels.causal import positional_norms
@@ -52,6 +53,7 @@ def decoded(
     ``layers`` L are residual layers of step depth/L; else ``steps`` of Runge-Kutta of order four, as many as keep
     the error of a profile near 1e-5 by default. O(NK) per stage and prompt for ALiBi masks, else O(N²).
     """
+    require_float64("Prompts through a decoder need")
     angles = finite_array("starts", starts, ("r", "n")).astype(float)
     depth = finite_number("depth", depth, 0.0)
     rate = fastest_rate(model) if isinstance(model, CausalDecoder) else 1.0

@@ -25,6 +25,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from pathlines.foundation.errors import finite_number, of_kind, positive_integer, require
 from pathlines.foundation.keys import random_key
+from pathlines.foundation.precision import require_float64
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.influence import CircleInfluence, SphereInfluence
 from pathlines.integrate.sphere_prompts import TRIED, check_sphere_model, enough_steps
@@ -70,7 +71,8 @@ def retrieval(
     common random numbers for every β, mask and depth. Errors are those of Student's law. The attribute ``warning``
     says where the numbers need care: ``depends_linearly`` = e^{2x}/N above 0.05, beyond which linear theory is off by
     more than 5 %; ``largest_share``, that of one prompt in the sum of squares, large, as in deep prompts, whose J has
-    heavy tails; fewer than 20 prompts. O(prompts · N K) per step for ALiBi masks, else O(prompts · N²).
+    heavy tails; fewer than 20 prompts. Needs 64-bit numbers. O(prompts · N K) per step for ALiBi masks, else
+    O(prompts · N²).
 
     Args:
         model: a ``CausalDecoder`` with any mask, or any model of tokens on the sphere (``SelfAttention``, say).
@@ -90,6 +92,7 @@ def retrieval(
         memory: bytes that the prompts of one batch may take; at least one prompt is taken. The more, the fewer batches.
         progress: show a bar; by default on a terminal, after two seconds.
     """
+    require_float64("Retrieval needs")
     of_kind("model", model, Model, "a model")
     n, prompts = positive_integer("n", n, 2), positive_integer("prompts", prompts, 2)
     depth, m = finite_number("depth", depth, 0.0, open_low=True), positive_integer("vocabulary", vocabulary, 2)

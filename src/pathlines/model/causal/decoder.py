@@ -53,10 +53,10 @@ class CausalDecoder(HasLayers):
     bessel: Float[Array, " k"]
     softmax: bool = eqx.field(static=True)
 
-    def __init__(self, beta: float = 1.0, mask: PositionMask | float = 0.0, *, softmax: bool = False) -> None:
+    def __init__(self, beta: float = 1.0, mask: Any = 0.0, *, softmax: bool = False) -> None:
         value = finite_number("beta", beta, 0.0, LARGEST_BETA, open_low=True)
         self.beta, self.softmax = jnp.asarray(value), bool(softmax)
-        given = AlibiMask(mask) if isinstance(mask, int | float) else mask
+        given = AlibiMask(mask) if isinstance(mask, int | float) else as_mask(mask, strict=True)
         self.mask = of_kind("mask", given, PositionMask, "a mask of positions, or the slope of an ALiBi mask")
         require(
             self.mask.reduce == "mean", "mask", "take means: the weights of a row are over their sum", self.mask.reduce
