@@ -15,8 +15,7 @@ demo: $(STAMP)
 # half of the files, which share programs, and takes tests from the other when it has none left.
 QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
 QUICK_RUN     := --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
-CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/homogenized/test_homogenized_settings.py \
-                 tests/claim/causal/test_causal_claims.py
+CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/causal/test_causal_claims.py
 PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow" --dist worksteal
 
 test: $(PROBE) lint

@@ -1,9 +1,22 @@
-"""A test with the fixture ``quick_outcome`` runs once for every claim of the module's FAMILY, at quick size."""
+"""A test with the fixture ``quick_outcome`` runs once for every claim of the module's FAMILY, at quick size.
+
+Claims at other settings than their own (files ``*_settings.py``) take four minutes of a processor: they run on demand.
+"""
+
+from pathlib import Path
 
 import pytest
 
 from pathlines.claim import CLAIMS, evaluate
 from pathlines.claim.evaluate import LastSimulation
+
+FOLDER = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.is_relative_to(FOLDER) and item.path.stem.endswith("_settings"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_generate_tests(metafunc):

@@ -123,6 +123,7 @@ def wrong_drift(monkeypatch):
     finite_heads.sde_mean.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "factor", "quantities"),
     [
@@ -139,6 +140,7 @@ def test_a_wrong_drift_is_refuted(wrong_drift, monkeypatch, name, factor, quanti
     assert [found[q] for q in quantities] == ["refuted"] * len(quantities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
