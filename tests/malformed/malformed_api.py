@@ -275,8 +275,38 @@ def public(name):
     return getattr(import_module(path.rpartition(".")[0]), name)
 
 
+CLOUD = np.random.default_rng(0).normal(size=(60, 2))
+FITTED = {
+    "Transport1D": ({"pieces": 12}, {"error": 0.9}),
+    "TriangularFlow": ({"bins": 4, "knots": 4}, {"pieces": 200}, {"error": 0.9}),
+    "RidgeFlow": ({"layers": 2, "knots": 4, "seed": 0, "finetune": 0}, {"pieces": 60}, {"error": 0.9}),
+}
+"""Estimators check their parameters when they are fitted, as scikit-learn asks for."""
+
+
+def fit_calls():
+    """(what, call) for estimators with spoilt parameters, and with spoilt samples."""
+    for name, settings in FITTED.items():
+        estimator = getattr(pl, name)
+        data = CLOUD[:, :1] if name == "Transport1D" else CLOUD
+        for good in settings:
+            for argument, value in good.items():
+                for bad in spoilt(argument, "float" if argument == "error" else "int | None", None, value):
+                    if not (argument == "error" and bad == math.inf):
+                        yield f"{name}({argument}={bad!r:.60}).fit", partial(fitted, estimator, data, **{argument: bad})
+        for bad in [*spoilt_arrays(data), 0 * data, data[:3], 1e300 * data, np.hstack([data, data])]:
+            if not (isinstance(bad, np.ndarray) and bad.dtype.kind == "U"):  # numbers as words are numbers
+                yield f"{name}.fit({bad!r:.60})", partial(fitted, estimator, bad)
+
+
+def fitted(estimator, data, **parameters):
+    """A fit, all of it."""
+    return estimator(**parameters).fit(data)
+
+
 def api_calls():
     """(what, call) for every malformed call of the public names."""
+    yield from fit_calls()
     for name, good in good_calls().items():
         entry = public(name)
         for argument, parameter in inspect.signature(entry).parameters.items():

@@ -166,6 +166,30 @@ def hostile_problems():
     yield from (("advise {file} --n 4", "json", text) for text in others)
     tables = ["", "width = 'x'", "width = 64", "width = -1\nheads = 1\nlayers = 1", "= 1", "width = [1]\nheads = 1"]
     yield from (("advise {file} --n 4", "toml", text) for text in tables)
+    tables = ["", "a,b\nc,d\n", "1,2\n3,nan\n" * 20, "1,1\n" * 40, "1,2\n3\n4,5,6\n", "1,2\n" * 3, "\x00\x01"]
+    yield from (("transport fit {file} --out {file}.json", "csv", text) for text in tables)
+    rows = "\n".join(f"{k * k % 37},{k * 7 % 41}" for k in range(60))
+    spoilt = (
+        "--pieces many",
+        "--pieces 1",
+        "--error -1",
+        "--error nan",
+        "--seed -1",
+        "--pieces 99 --error 1",
+        "--to x",
+    )
+    yield from ((f"transport fit {{file}} --out {{file}}.json {words}", "csv", rows) for words in spoilt)
+    piece = '{"w": [1], "a": [1], "b": 0, "t": 1}'
+    flow = f'{{"kind": "relu-euclid", "d": 1, "pieces": [{piece}]}}'
+    flows = [
+        "", "[]", "{}", flow[:-2], flow.replace("relu", "no"), flow.replace('"b": 0, ', ""),
+        flow.replace("0", "1e999"), flow.replace("[1]", "[1, 2]"), flow.replace('"d": 1', '"d": 0'),
+        flow.replace('"t": 1', '"t": -1'),
+    ]  # fmt: skip
+    yield from (("transport sample {file}", "json", text) for text in flows)
+    yield from (
+        (f"transport sample {{file}} {w}", "json", flow) for w in ("-n 0", "-n 99999999999", "--given 1", "-n x")
+    )
     tokens = ["", "a b", "1.5", "-1 2", "1 2 999999999999999999999", "nan", "1,,x", "5"]
     yield from (("advise 64 2 2 32 128 0.02 --ids {file}", "txt", text) for text in tokens)
     yield from (("modes --numbers {file} --beta 2", "npy", text) for text in ("", "x", "\x93NUMPY"))

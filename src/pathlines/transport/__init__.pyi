@@ -14,8 +14,10 @@ from pathlines.transport.parameters import Parameters as Parameters
 from pathlines.transport.schedule import PieceSchedule as PieceSchedule
 from pathlines.transport.verifier import Verified as Verified
 from pathlines.transport.schedule import check_count as check_count
+from pathlines.transport.estimator import check_covariance as check_covariance
 from pathlines.transport.estimator import checked_goal as checked_goal
 from pathlines.transport.estimator import checked_samples as checked_samples
+from pathlines.transport.schedule import checked_size as checked_size
 from pathlines.transport.schedule import piece_field as piece_field
 from pathlines.transport.verifier import random_points as random_points
 from pathlines.transport.schedule import read_schedule as read_schedule

@@ -146,6 +146,27 @@ def checked_samples(X: Any, least: int = 10) -> np.ndarray:
     return data.astype(float)
 
 
+def check_covariance(data: np.ndarray) -> np.ndarray:
+    """The covariance of samples, which must have full rank."""
+    with np.errstate(all="ignore"):
+        covariance = np.cov(data.T).reshape(data.shape[1], data.shape[1])
+        spread = np.sqrt(np.diagonal(covariance))
+        values = np.linalg.eigvalsh(covariance / np.outer(spread, spread)) if (spread > 0).all() else np.zeros(1)
+    if not np.isfinite(covariance).all():
+        raise ArgumentError(
+            f"Argument `X` must have a finite covariance, but its numbers reach {np.abs(data).max():.3g}."
+        )
+    still = spread <= 1e-12 * np.abs(data.mean(0))
+    if still.any():
+        raise ArgumentError(f"The samples have a singular covariance: column {int(still.argmax())} does not vary.")
+    if not values[0] > 1e-12:
+        raise ArgumentError(
+            f"The samples have a singular covariance (correlations have eigenvalues from {values[0]:.3g} to "
+            f"{values[-1]:.3g})."
+        )
+    return covariance
+
+
 def checked_goal(pieces: int | None, error: float | None, least: int) -> tuple[int | None, float | None]:
     """A budget of pieces or a target for the error, not both."""
     if pieces is not None and error is not None:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, StoreError, of_kind
+from pathlines.foundation.errors import ArgumentError, StoreError, of_kind, positive_integer
 from pathlines.foundation.files import write_whole
 
 KINDS = {
@@ -85,6 +85,8 @@ class PieceSchedule(ABC):
 
 def schedule_from_json(text: str | bytes) -> Any:
     """The schedule of a JSON text, of whichever kind it says."""
+    if isinstance(text, str | bytes):  # every piece has its duration; ten million are refused before they are read
+        check_count(text.count('"t"') if isinstance(text, str) else text.count(b'"t"'))
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError) as error:
@@ -115,7 +117,7 @@ def _built(found: Any) -> Any:
         if name not in found:
             raise ArgumentError(f"A schedule must have the field `{name}`; it has: {', '.join(found) or 'none'}.")
     kind, d, pieces = found["kind"], found["d"], found["pieces"]
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ArgumentError(f"Field `kind` of a schedule must be {' or '.join(KINDS)}, but is {kind!r}.")
     if not isinstance(d, int) or isinstance(d, bool) or d < 1:
         raise ArgumentError(f"Field `d` of a schedule must be an integer ≥ 1, but is {d!r}.")
@@ -124,6 +126,18 @@ def _built(found: Any) -> Any:
     check_count(len(pieces))
     module, _, name = KINDS[kind].partition(":")
     return getattr(import_module(module), name).from_records(d, pieces)
+
+
+MOST_DRAWN = 1_000_000_000
+"""Numbers of a sample."""
+
+
+def checked_size(n: object, d: int) -> int:
+    """How many points to draw; at most a billion numbers."""
+    count = positive_integer("n", n)
+    if count * d > MOST_DRAWN:
+        raise ArgumentError(f"Argument `n` must be at most {MOST_DRAWN // d} in d = {d}, but is {count}.")
+    return count
 
 
 def check_count(pieces: int) -> None:

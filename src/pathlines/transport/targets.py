@@ -9,6 +9,7 @@ from scipy.special import logsumexp, ndtr
 
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
 from pathlines.transport.euclid.quantile import LineLaw
+from pathlines.transport.schedule import checked_size
 
 
 class GaussianMixture:
@@ -30,6 +31,8 @@ class GaussianMixture:
             raise ArgumentError(
                 f"Argument `weights` must be positive and sum to 1, but sums to {self.weights.sum():.9g}."
             )
+        if np.abs(self.covariances - self.covariances.transpose(0, 2, 1)).max() > 1e-9 * np.abs(self.covariances).max():
+            raise ArgumentError("Argument `covariances` must be symmetric matrices, but one is not.")
         try:
             self.roots = np.linalg.cholesky(self.covariances)
         except np.linalg.LinAlgError:
@@ -45,7 +48,7 @@ class GaussianMixture:
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """n exact draws."""
         rng = np.random.default_rng(positive_integer("seed", seed, 0))
-        k = rng.choice(len(self.weights), size=positive_integer("n", n), p=self.weights)
+        k = rng.choice(len(self.weights), size=checked_size(n, self.d), p=self.weights)
         return self.means[k] + np.einsum("nij,nj->ni", self.roots[k], rng.standard_normal((n, self.d)))
 
     def marginal(self, j: int) -> LineLaw:

@@ -26,6 +26,10 @@ ENDS = 37.5
 """Where φ is 10^{-306}."""
 
 
+HALVINGS, TURN = 12, 0.004
+"""How often a panel is halved, and how long one may be where the densities cross."""
+
+
 class LineCertificate(msgspec.Struct, frozen=True):
     """KL(target‖flow), KL(flow‖target), TV, and the difference of the first to a rule with half the nodes."""
 
@@ -37,28 +41,54 @@ class LineCertificate(msgspec.Struct, frozen=True):
 
 def line_certificate(law: LineLaw, flow: EuclideanSchedule, knots: np.ndarray, nodes: int = 16) -> LineCertificate:
     """All three: Gauss–Legendre on panels between the knots, no longer than 1/8; TV from the masses of its signs."""
-    kl, tv, reverse = _integrals(law, flow, knots, nodes)
-    rough = _integrals(law, flow, knots, nodes // 2)[0]
+    edges = _refined(law, flow, _panels(knots), nodes)
+    kl, tv, reverse = _integrals(law, flow, edges, nodes)
+    rough = _integrals(law, flow, edges, nodes // 2)[0]
     heavy = not (_second_moment(law, -1) and _second_moment(law, 1))
     return LineCertificate(np.inf if heavy else kl, reverse, tv, 0.0 if heavy else abs(kl - rough))
 
 
-def _integrals(law: LineLaw, flow: EuclideanSchedule, knots: np.ndarray, nodes: int) -> tuple[float, float, float]:
-    edges = _panels(knots)
+def _integrals(law: LineLaw, flow: EuclideanSchedule, edges: np.ndarray, nodes: int) -> tuple[float, float, float]:
+    z, share, zeta, gap, back = _integrands(law, flow, edges[:-1], edges[1:], nodes)
+    (run,) = flow._runs if flow.runs == 1 else [None]
+    ends = _back(run, quantile_map(law, edges))[0]
+    rows, images = (np.column_stack([e[:-1], v, e[1:]]) for e, v in ((edges, z), (ends, zeta)))
+    return float(np.sum(share * gap)), _variation(rows, images, gap), float(np.sum(share * back))
+
+
+def _integrands(
+    law: LineLaw, flow: EuclideanSchedule, low: np.ndarray, high: np.ndarray, nodes: int
+) -> tuple[np.ndarray, ...]:
+    """Nodes z, weights times φ, ζ, and what is averaged for both entropies; rows are panels."""
     at, weight = leggauss(nodes)
-    half = np.diff(edges)[:, None] / 2
-    z = (edges[:-1, None] + half + half * at).ravel()
-    share = (half * weight).ravel() * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    y = quantile_map(law, z)
+    half = (high - low)[:, None] / 2
+    z = low[:, None] + half + half * at
+    share = half * weight * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    y = quantile_map(law, z.ravel()).reshape(z.shape)
     (run,) = flow._runs if flow.runs == 1 else [None]
     zeta, logs = _back(run, y)
     gap = (zeta**2 - z**2) / 2 - logs - log_slope(law, z, y)
     moved, slopes = _forth(run, z)
     with np.errstate(all="ignore"):
         back = -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - slopes - np.asarray(law.logpdf(moved), float)
-    ends = _back(run, quantile_map(law, edges))[0]
-    rows, images = (np.column_stack([e[:-1], v.reshape(-1, nodes), e[1:]]) for e, v in ((edges, z), (ends, zeta)))
-    return float(share @ gap), _variation(rows, images, gap.reshape(-1, nodes)), float(share @ back)
+    return z, share, zeta, gap, back
+
+
+def _refined(law: LineLaw, flow: EuclideanSchedule, edges: np.ndarray, nodes: int) -> np.ndarray:
+    """Panels halved where two rules disagree, since the target may have kinks of its own, and round changes of sign."""
+    low, high, more = edges[:-1], edges[1:], [edges]
+    for _ in range(HALVINGS):
+        fine, rough = (_integrands(law, flow, low, high, n) for n in (nodes, nodes // 2))
+        with np.errstate(all="ignore"):
+            apart = [np.abs(np.sum(fine[1] * fine[k], 1) - np.sum(rough[1] * rough[k], 1)) for k in (3, 4)]
+        turns = (np.ptp(np.sign(fine[3]), axis=1) > 0) & (high - low > TURN)
+        bad = (np.maximum(*apart) > 1e-12) & (np.abs(low + high) < 14) | turns & (np.abs(low + high) < 14)
+        if not bad.any() or bad.sum() > len(edges):  # disagreement everywhere is rounding, or an infinite entropy
+            break
+        middle = (low[bad] + high[bad]) / 2
+        more.append(middle)
+        low, high = np.concatenate([low[bad], middle]), np.concatenate([middle, high[bad]])
+    return np.unique(np.concatenate(more))
 
 
 def _panels(knots: np.ndarray) -> np.ndarray:

@@ -10,13 +10,14 @@ import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from pathlines.foundation.errors import ArgumentError, a_function, positive_integer
+from pathlines.foundation.errors import ArgumentError, a_function, positive_integer, require
 from pathlines.transport.estimator import FlowEstimator, checked_goal
 from pathlines.transport.euclid.cells import permutation_schedule
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.maurey import kronecker
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 from pathlines.transport.euclid.stack import conditional_schedule, dyadic
+from pathlines.transport.schedule import checked_size
 
 LARGEST_GRID = 45
 """m: the assignment of m² cells to m² places is dense."""
@@ -79,6 +80,7 @@ class DiffeoFlow(FlowEstimator):
         began = time.perf_counter()
         pieces, error = checked_goal(self.pieces, self.error, 16)
         m = positive_integer("grid", self.grid, 2)
+        require(isinstance(self.volume, bool), "volume", "be True or False", self.volume)
         if pieces is not None:
             sizes = {k: 16 * k * k + (0 if self.volume else _triangular(k)) for k in range(2, LARGEST_GRID + 1)}
             if sizes[2] > pieces:
@@ -108,7 +110,7 @@ class DiffeoFlow(FlowEstimator):
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """Uniform points of the square, pushed."""
         rng = np.random.default_rng(positive_integer("seed", seed, 0))
-        return self._fitted().forward(rng.random((positive_integer("n", n), 2)))[0]
+        return self._fitted().forward(rng.random((checked_size(n, 2), 2)))[0]
 
     def log_prob(self, X: Any) -> np.ndarray:
         """Log-density of the pushed uniform law; s preserves it, so that of D alone."""
@@ -179,6 +181,8 @@ def pushed_schedule(pushed: np.ndarray, bins: int) -> EuclideanSchedule:
     levels = np.linspace(0, 1, bins + 1)
     first = increasing_schedule(levels, _quantiles(pushed[:, 0], levels), 1.0, 1.0, np.eye(2)[0])
     edges = dyadic(np.quantile(pushed[:, 0], levels[1:-1]))
+    if len(edges) < bins - 1:
+        raise ArgumentError("Argument `phi` must spread the square over the plane, but sends it to a line or a point.")
     places = np.searchsorted(edges, pushed[:, 0])
     order = np.argsort(places, kind="stable")
     groups = np.split(pushed[order, 1], np.searchsorted(places[order], np.arange(1, len(edges) + 1)))

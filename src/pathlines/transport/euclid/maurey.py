@@ -19,6 +19,7 @@ from pathlines.foundation.errors import (
 )
 from pathlines.transport.estimator import FlowEstimator, checked_goal, reported
 from pathlines.transport.euclid.schedule import EuclideanSchedule
+from pathlines.transport.schedule import check_count
 
 MOST = 1 << 16
 PROBES = 500
@@ -95,6 +96,7 @@ class MaureyFlow(FlowEstimator):
 
     def _drawn(self, count: int) -> EuclideanSchedule:
         q = positive_integer("parameters", self.parameters)
+        check_count(count)
         require(self.order in ("golden", "random"), "order", "be 'golden' or 'random'", self.order)
         horizon = finite_number("horizon", self.horizon, 0.0, open_low=True)
         if self.order == "golden":

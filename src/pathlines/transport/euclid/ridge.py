@@ -8,7 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, positive_integer
-from pathlines.transport.estimator import ESTIMATED, FlowEstimator, checked_goal, checked_samples, reported
+from pathlines.transport.estimator import (
+    ESTIMATED,
+    FlowEstimator,
+    check_covariance,
+    checked_goal,
+    checked_samples,
+    reported,
+)
 from pathlines.transport.euclid.affine import affine_schedule
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.neighbours import entropy_of, missed
@@ -17,6 +24,7 @@ from pathlines.transport.euclid.smoothed import LineMap, smoothed_map
 
 CANDIDATES = 24
 SMOOTHINGS = (1.0, 1.6)
+MOST_KNOTS = 1000
 PATIENCE = 4
 """Layers in a row without a gain on held-out samples after which the flow is complete."""
 
@@ -65,6 +73,8 @@ class RidgeFlow(FlowEstimator):
         began = time.perf_counter()
         layers, knots = positive_integer("layers", self.layers, 0), positive_integer("knots", self.knots, 2)
         steps, seed = positive_integer("finetune", self.finetune, 0), positive_integer("seed", self.seed, 0)
+        if knots > MOST_KNOTS:
+            raise ArgumentError(f"Argument `knots` must be at most {MOST_KNOTS}, but is {knots}.")
         data = checked_samples(X)
         n, d = data.shape
         pieces, error = checked_goal(self.pieces, self.error, 4 * d - 1)
@@ -92,13 +102,7 @@ class RidgeFlow(FlowEstimator):
 
 def whitened(data: np.ndarray) -> tuple[EuclideanSchedule, np.ndarray]:
     """The affine schedule to the data's mean and covariance, and the data moved back."""
-    covariance = np.cov(data.T).reshape(data.shape[1], data.shape[1])
-    values = np.linalg.eigvalsh(covariance)
-    if not values[0] > 1e-12 * max(values[-1], 1e-300):
-        raise ArgumentError(
-            f"The samples have a singular covariance (eigenvalues from {values[0]:.3g} to {values[-1]:.3g})."
-        )
-    root = np.linalg.cholesky(covariance)
+    root = np.linalg.cholesky(check_covariance(data))
     return affine_schedule(data.mean(0), root), np.linalg.solve(root, (data - data.mean(0)).T).T
 
 

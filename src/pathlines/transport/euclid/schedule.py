@@ -16,7 +16,7 @@ import numpy as np
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, positive_integer, require
 from pathlines.transport.euclid.fuse import RidgeMap, evaluate_runs, fused_runs
 from pathlines.transport.euclid.piece import relu_piece
-from pathlines.transport.schedule import PieceSchedule, check_count, piece_field
+from pathlines.transport.schedule import PieceSchedule, check_count, checked_size, piece_field
 
 LARGEST_RATE = 700.0
 """|a·w|t of a piece: e^700 is the largest factor that a double holds."""
@@ -136,6 +136,9 @@ class EuclideanSchedule(PieceSchedule):
     def from_records(cls, d: int, records: list[dict[str, Any]]) -> Self:
         """The schedule of such dictionaries, after checking each."""
         shapes = {"w": (d,), "a": (d,), "b": (), "t": ()}
+        for k, record in enumerate(records):
+            if len(record) > len(shapes) and (more := [n for n in record if n not in shapes]):
+                raise ArgumentError(f"Piece {k} of the schedule has `{more[0]}`; allowed are {', '.join(shapes)}.")
         fields = {n: [piece_field(k, r, n, s) for k, r in enumerate(records)] for n, s in shapes.items()}
         arrays = (np.array(fields[n], float).reshape(len(records), *shapes[n]) for n in "wabt")
         return cls(*arrays)
@@ -178,7 +181,7 @@ class EuclideanSchedule(PieceSchedule):
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
         """n points of N(0, I) moved by the schedule."""
         draws = np.random.default_rng(positive_integer("seed", seed, 0)).standard_normal(
-            (positive_integer("n", n), self.d)
+            (checked_size(n, self.d), self.d)
         )
         return self.forward(draws)[0]
 

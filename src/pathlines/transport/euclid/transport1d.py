@@ -9,7 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.transport.estimator import ESTIMATED, FlowEstimator, checked_goal, checked_samples, reported
+from pathlines.transport.estimator import (
+    ESTIMATED,
+    FlowEstimator,
+    check_covariance,
+    checked_goal,
+    checked_samples,
+    reported,
+)
 from pathlines.transport.euclid.certificate import line_certificate
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.knots import best_knots, cut_off
@@ -83,6 +90,7 @@ class Transport1D(FlowEstimator):
             raise ArgumentError(
                 f"Transport1D takes one column (1 feature(s)), but X has {data.shape[1]}; see TriangularFlow."
             )
+        check_covariance(data)
         kept, apart = data[np.arange(len(data)) % 5 != 0, 0], data[::5]
         most = max(6, len(kept) // 8)
         sizes = [k for k in SIZES if k <= most] if pieces is None else [pieces - 2]
@@ -115,7 +123,13 @@ class Transport1D(FlowEstimator):
 
 def _column(X: Any) -> Any:
     """A list of numbers as a column."""
-    return np.asarray(X)[:, None] if np.ndim(X) == 1 and not hasattr(X, "toarray") else X
+    if hasattr(X, "toarray"):
+        return X
+    try:
+        array = np.asarray(X)
+    except ValueError:  # ragged rows, which the check of samples names
+        return X
+    return array[:, None] if array.ndim == 1 else X
 
 
 def interpolated(

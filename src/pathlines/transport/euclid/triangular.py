@@ -10,7 +10,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer
-from pathlines.transport.estimator import ESTIMATED, FlowEstimator, checked_goal, checked_samples, reported
+from pathlines.transport.estimator import (
+    ESTIMATED,
+    FlowEstimator,
+    check_covariance,
+    checked_goal,
+    checked_samples,
+    reported,
+)
 from pathlines.transport.euclid.increasing import increasing_schedule
 from pathlines.transport.euclid.knots import spread_knots
 from pathlines.transport.euclid.neighbours import EstimatedKL, entropy_of, missed
@@ -18,6 +25,7 @@ from pathlines.transport.euclid.quantile import LineLaw, log_slope, quantile_map
 from pathlines.transport.euclid.sampled import far_from_one, sample_parts
 from pathlines.transport.euclid.schedule import EuclideanSchedule
 from pathlines.transport.euclid.stack import CellMap, conditional_schedule, dyadic
+from pathlines.transport.schedule import checked_size
 
 REACH_FIRST, REACH = 5.0, 4.5
 """z_c of the first coordinate and of conditionals; beyond, maps are linear."""
@@ -76,6 +84,7 @@ class TriangularFlow(FlowEstimator):
         while True:
             parts = density_parts(target, bins, knots, max(8, 2 * knots))
             gaps = known - _joined(parts).log_prob(draws)
+            _check_mass(np.exp(-gaps))
             gaps = gaps + np.expm1(-gaps)  # whose mean is KL too, since q/p has mean one, with less noise
             kl, spread = float(gaps.mean()), float(gaps.std() / np.sqrt(len(gaps)))
             if error is None or kl + 2 * spread <= error:
@@ -89,6 +98,7 @@ class TriangularFlow(FlowEstimator):
         began = time.perf_counter()
         pieces, error = checked_goal(self.pieces, self.error, 8)
         data = checked_samples(X)
+        check_covariance(data)
         choose = _Choice(data)
         budget = None if pieces is None else pieces - (3 * data.shape[1] if far_from_one(data) else 0)
         sizes = self._sizes(data.shape[1], budget, len(data))
@@ -111,7 +121,7 @@ class TriangularFlow(FlowEstimator):
             return super().sample(n, seed)
         first = self._given(given)
         rng = np.random.default_rng(positive_integer("seed", seed, 0))
-        x = rng.standard_normal((positive_integer("n", n), self.n_features_in_))
+        x = rng.standard_normal((checked_size(n, self.n_features_in_), self.n_features_in_))
         x[:, : len(first)] = first
         for part in self.parts_[len(first) :]:
             x = part.forward(x)[0]
@@ -166,6 +176,16 @@ class TriangularFlow(FlowEstimator):
             least = min(_count(d, *t) for t in tried)
             raise ArgumentError(f"Argument `pieces` must be at least {least} in d = {d}, but is {pieces}.")
         return few
+
+
+def _check_mass(ratios: np.ndarray) -> None:
+    """q/p has mean one under p, unless the density is not that of the draws or does not integrate to one."""
+    mean, error = float(ratios.mean()), float(ratios.std() / np.sqrt(len(ratios)))
+    if abs(mean - 1) > 0.1 + 5 * error:
+        raise ArgumentError(
+            f"Argument `target` must have a `log_prob` that is normalised and that of its `sample`, but the mean of "
+            f"flow/target on its draws is {mean:.3g} instead of 1."
+        )
 
 
 class _Choice:

@@ -27,7 +27,7 @@ def likelihood_gradients(s: Trained) -> Figure:
     kinds = (("plain gradient", plain_log_prob, COLOURS[1], "--"), ("corrected", corrected(s.width), COLOURS[0], "-"))
     for name, log_prob, colour, style in kinds:
         for run in range(s.runs):
-            found = entropies(s, log_prob, run)
+            found = entropies(s, log_prob, run)[0]
             steps = np.minimum(EVERY * np.arange(len(found)), s.steps)
             panel.plot(steps, found, style, color=colour, label=name if run == 0 else None)
     panel.set(xlabel="steps of Adam", ylabel="KL(target‖flow)", yscale="log", ylim=(0.03, 1.2))
