@@ -127,3 +127,13 @@ def test_options_are_checked_and_budgets_kept():
         pl.MeasureInterpolator(pieces=1).fit([A], [B])
     with pytest.raises(ArgumentError, match="not fitted"):
         pl.MeasureInterpolator().transform([A])
+
+
+def test_a_gate_stays_open_along_the_whole_way():
+    """Nine points of the arc were open by 1e-3 here and the gate all but closed between two of them: a duration of
+    2e4, and rounding grew to 6e-9."""
+    rng = np.random.default_rng([9, 1011, 1, 3])
+    sides = [[np.vstack([c, unit(rng, 1, 3)]) for _ in range(3)] for c in (unit(rng, 3, 3), unit(rng, 3, 3))]
+    report = pl.MeasureInterpolator(seed=1).fit(*sides).report_
+    assert report["longest_duration"] < 1000
+    assert max(report["w2"]) < 1e-11

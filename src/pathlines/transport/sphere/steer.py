@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from pathlines.transport.sphere.gate import Gate, gate_flow, hitting_time, meridian
+from pathlines.transport.sphere.gate import Gate, gate_flow, hitting_time, least_opening, meridian
 
 MARGIN = 1e-3
 """Least distance of a gate's rim from the arc and from the parked points; hitting times grow like its inverse."""
@@ -57,6 +57,9 @@ def one_gate(x: np.ndarray, y: np.ndarray, parked: np.ndarray, margin: float = M
         return None
     a, tau = found
     piece = Gate(a, tau, z, 0.0)
+    way = meridian(x[None], a, z)
+    if least_opening(float(way.angle[0]), beyond, way.along, float(way.across[0]), tau) < margin / 2:
+        return None  # it nearly closes between two of the nine points
     time = float(hitting_time(piece, x[None], beyond)[0])
     return piece._replace(duration=time) if np.isfinite(time) else None
 
