@@ -19,7 +19,8 @@ from pathlines.claim.base import Axes, Curve, Evidence, claim
 from pathlines.claim.causal.decoding import ERRORS, MEANINGFUL
 from pathlines.claim.causal.vocabulary import Codewords, Deep, Length, Prompts, Slope
 from pathlines.claim.estimate import mean_and_error
-from pathlines.claim.tolerance import exactly, relative, standard_errors
+from pathlines.claim.fitting import simulated_at
+from pathlines.claim.tolerance import exactly, standard_errors
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import KINETIC
 from pathlines.foundation.setting import Setting, means
@@ -31,7 +32,7 @@ from pathlines.limit.causal.rates import retrieval_rates
 from pathlines.limit.causal.response import positional_kernel
 from pathlines.model.causal.decoder import CausalDecoder
 
-# --- L19, L20: the profile of finite prompts
+# --- L19: no positive slope
 
 
 class NoBias(Setting):
@@ -96,68 +97,14 @@ claim(
     },
     simulate=simulate_no_bias,
     predict=predict_no_bias,
+    mistakes=(
+        simulated_at("slopes too large by {:g}", (1.0, 4.0), slopes=lambda found, size: tuple(x + size for x in found)),
+    ),
     axes=Axes("source position σ₀ = i/N", "retrieval profile S"),
 )
 
 
-class Steps(Setting):
-    """One decoder; sources are looked at on a grid finer than the tokens."""
-
-    beta: of.Beta = 1.0
-    slope: Slope = 2.0
-    vocabulary: Codewords = 8
-    depth: Deep = 1.0
-    n: Length = 256
-    fine: Annotated[of.Count, means("sources per token")] = 50
-
-
-def simulate_steps(s: Steps) -> Evidence:
-    """Share of the sources σ0 at which the profile of token ⌈Nσ0⌉ is smallest, and where they lie."""
-    row = _paths(s.beta, s.slope, s.vocabulary, s.depth, s.n)
-    sources = (np.arange((s.n - 1) * s.fine) + 0.5) / (s.n * s.fine)
-    value = row[np.ceil(s.n * sources).astype(int) - 1]
-    worst = value == value.min()
-    return Evidence({"share": worst.sum() / (s.n * s.fine), "worst": sources[worst].mean()})
-
-
-def predict_steps(s: Steps) -> Evidence:
-    """One token, 1/N, next to the minimum of the closed form."""
-    worst = retrieval_profile(s.beta, s.slope, s.vocabulary, s.depth).worst
-    flat = {} if np.isfinite(worst) else {"worst": "the closed form has no interior minimum: a smaller depth"}
-    return Evidence({"share": 1 / s.n, "worst": worst}, {"worst": 1 / s.n}, undecided=flat)
-
-
-def predict_unique(s: Steps) -> Evidence:
-    """One point, of no length."""
-    return Evidence({**predict_steps(s).values, "share": 0.0}, predict_steps(s).uncertainties)
-
-
-L20 = claim(
-    "causal/L20",
-    KINETIC,
-    "at finite N a whole token is the worst",
-    "As a function of the source σ₀ the accuracy of a prompt of N tokens is constant between i/N and (i+1)/N: its "
-    "minimum is attained inside the prompt on a stretch of length 1/N, next to the one minimiser of S_t.",
-    where="derived; the minimiser in the theorem on the U-shape",
-    models=(),
-    quick=Steps(),
-    within={
-        "share": relative(1e-9, "a count of grid points, all alike"),
-        "worst": standard_errors(2.0, "two tokens: half of one by rounding, and 1/N of finite prompts"),
-    },
-    simulate=simulate_steps,
-    predict=predict_steps,
-)
-
-L20.printed_as(
-    "causal/ER-06",
-    "a unique worst source",
-    "The accuracy of a prompt of N tokens has a unique minimiser σ₀ in (0, 1).",
-    where="the theorem on the U-shape, said of the accuracy at finite N",
-    predict=predict_unique,
-)
-
-# --- L21: neighbours
+# --- L20: neighbours
 
 
 class Neighbours(Setting):
@@ -203,7 +150,7 @@ def predict_neighbours(s: Neighbours) -> Evidence:
 
 
 claim(
-    "causal/L21",
+    "causal/L20",
     KINETIC,
     "neighbours stay correlated",
     "As σ ↓ σ₀ the covariance N E cos(n(θ_σ(t) − θ_{σ₀}(0))) tends to t aₙ k_λ(σ₀,σ₀), not to zero: a token and the "
@@ -217,7 +164,7 @@ claim(
     predict=predict_neighbours,
 )
 
-# --- L22: prompts that are not uniform
+# --- L21: prompts that are not uniform
 
 
 class Directed(Setting):
@@ -267,8 +214,8 @@ def predict_covariance_alone(s: Directed) -> Evidence:
     return Evidence({"cosine": 0.0}, {"cosine": _left(s)})
 
 
-L22 = claim(
-    "causal/L22",
+L21 = claim(
+    "causal/L21",
     KINETIC,
     "prompts with a preferred direction: the means come first",
     "If tokens are not exactly uniform, E cos(θ_N(t) − θ_i(0)) tends to the product of their means, of order one and "
@@ -282,8 +229,8 @@ L22 = claim(
     predict=predict_directed,
 )
 
-L22.printed_as(
-    "causal/ER-07",
+L21.printed_as(
+    "causal/ER-06",
     "the expansion for prompts of any law",
     "The retrieval of a token is g(t,1;σ₀)/N above chance, for prompts of any law.",
     where="the expansion of the accuracy, read without its condition",

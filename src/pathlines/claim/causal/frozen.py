@@ -6,7 +6,7 @@ Clustering in causal attention masking, arXiv:2411.04990, Theorem 5.2. h(x) = e^
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 
 from pathlines.attention.masks import MatrixMask
 from pathlines.claim.base import Evidence, claim
+from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import at_least, at_most, exactly, relative
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import CAUSAL_CLUSTERING
@@ -83,6 +84,7 @@ claim(
     },
     simulate=simulate_frozen,
     predict=predict_frozen,
+    blind={"distance": "with a colder or hotter model, or values turned, tokens still rest at centres or never rest"},
 )
 
 # --- the second condition
@@ -183,6 +185,17 @@ def predict_window(s: Window) -> Evidence:
     return Evidence({"mass": capture_mass(s.c, s.epsilon), "allowed": 1.0})
 
 
+def _steeper(right: Any, size: float) -> Any:
+    """N ≤ ε/(c-1) e^{3(1+size)(c-1-2ε)²/8}."""
+
+    def wrong(s: Window) -> Evidence:
+        values = right(s).values
+        more = np.exp(3 * size * (s.c - 1 - 2 * s.epsilon) ** 2 / 8)
+        return Evidence({"mass": values["mass"] * more, "allowed": values["allowed"] / more})
+
+    return wrong
+
+
 WINDOW = claim(
     "causal/C10",
     CAUSAL_CLUSTERING,
@@ -198,6 +211,7 @@ WINDOW = claim(
     },
     simulate=simulate_window,
     predict=predict_window,
+    mistakes=(Mistake("simulate", "the exponent 3/8 {:.0%} too large", _steeper, (0.1, 0.2, 0.5)),),
 )
 
 

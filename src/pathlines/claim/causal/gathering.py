@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
+from pathlines.claim.fitting import simulated_at
 from pathlines.claim.tolerance import absolute, at_least, at_most
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -198,4 +199,8 @@ claim(
     },
     simulate=simulate_leading_plane,
     predict=predict_leading_plane,
+    mistakes=(
+        simulated_at("β too small by {:.0%}", (0.5, 0.9), beta=lambda beta, size: beta * (1 - size)),
+        simulated_at("a flow {:.0%} too short", (0.9, 0.99), until=lambda until, size: until * (1 - size)),
+    ),
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim, known
 from pathlines.claim.estimate import mean_and_error
+from pathlines.claim.fitting import simulated_at
 from pathlines.claim.tolerance import at_least, at_most, standard_errors
 from pathlines.domain import Sphere
 from pathlines.foundation import vocabulary as of
@@ -188,6 +189,7 @@ claim(
     },
     simulate=simulate_staying,
     predict=predict_staying,
+    mistakes=(simulated_at("a flow {:.0%} too short", (0.9, 0.99, 0.999), until=lambda t, size: t * (1 - size)),),
     note="The bound is very loose: 1e-5 of it was seen.",
 )
 

@@ -20,6 +20,7 @@ from pathlines.claim.causal.decoding import (
     source_positions,
     undecided,
 )
+from pathlines.claim.fitting import simulated_at
 from pathlines.claim.tolerance import absolute, at_least, standard_errors
 from pathlines.foundation.papers import KINETIC
 from pathlines.limit.causal.paths import path_profile
@@ -140,6 +141,7 @@ L6 = claim(
     },
     simulate=simulate_long_prompts,
     predict=predict_paths,
+    mistakes=(simulated_at("a slope {:.0%} too small", (0.5, 1.0), slope=lambda slope, size: slope * (1 - size)),),
     axes=POSITION,
 )
 
