@@ -75,6 +75,7 @@ from pathlines.foundation.keys import random_key as random_key
 from pathlines.foundation.numbers import real_array as real_array
 from pathlines.foundation.parameters import record_of as record_of
 from pathlines.foundation.errors import require as require
+from pathlines.foundation.precision import require_float64 as require_float64
 from pathlines.foundation.precision import resolve_dtype as resolve_dtype
 from pathlines.foundation.programs import share_of_maps as share_of_maps
 from pathlines.foundation.namespace import single_files as single_files
