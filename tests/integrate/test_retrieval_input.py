@@ -1,5 +1,6 @@
 """Bad input of retrieval gets one line that names the argument and what is allowed."""
 
+import os
 import subprocess
 import sys
 
@@ -63,5 +64,6 @@ def test_numbers_of_32_bits_are_refused():
         "import jax, pathlines as pl; from pathlines.model.causal.decoder import CausalDecoder\n"
         "pl.retrieval(CausalDecoder(1.0, 2.0), 8, 1.0, key=jax.random.key(0))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    short = {**os.environ, "JAX_ENABLE_X64": "0"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=short)
     assert "Retrieval needs 64-bit numbers: call pathlines.enable_float64()" in done.stderr

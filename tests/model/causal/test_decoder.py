@@ -172,7 +172,7 @@ def test_matrix_masks_are_read_from_files(tmp_path):
         (lambda: MatrixMask(0.5 * np.eye(3, k=-1)), "row 2 sums to 0.5"),
         (lambda: MatrixMask(np.tri(3, k=-1)[:, ::-1]), "lower triangular"),
         (lambda: CausalDecoder(np.inf), "`beta`"),
-        (lambda: CausalDecoder(1.0, "window:3"), "`mask`"),
+        (lambda: CausalDecoder(1.0, "windw:3"), "There is no mask"),
         (lambda: AlibiMask(np.nan), "`slope`"),
         (lambda: retrieval(CausalDecoder(), 1, 1.0, key=jax.random.key(0)), "`n`"),
         (lambda: retrieval(CausalDecoder(), 8, 0.0, key=jax.random.key(0)), "`depth`"),

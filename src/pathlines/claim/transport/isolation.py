@@ -171,7 +171,7 @@ S13 = claim(
     MEASURE_TO_MEASURE,
     "the prompt that is not to move is an unstable equilibrium",
     "⟨m, α⟩ grows like e^{λt}, λ = E(1 − ⟨x, α⟩²), and from layer to layer unless the axes are principal: with "
-    "T_k = 20 and any basis, rounding alone moves the prompt by O(1).",
+    "T_k = 20 and a random basis in d ≥ 4, rounding alone moves the prompt by O(1).",
     where="derived; Lemma 3.3 in double precision",
     models=(),
     quick=Unstable(),

@@ -239,8 +239,8 @@ claim(
     "transport/R08",
     NORMALIZING_FLOWS,
     "heavy tails have infinite entropy",
-    "Every finite schedule is bi-Lipschitz and keeps Gaussian tails, so KL(target‖flow) is finite if and only if the "
-    "target has a second moment (∞ for Cauchy, whatever P), while KL(flow‖target) is finite and small.",
+    "Every finite schedule is bi-Lipschitz and keeps Gaussian tails, so for targets of finite entropy KL(target‖flow) "
+    "is finite if and only if they have a second moment (∞ for Cauchy, whatever P); KL(flow‖target) is small even so.",
     where="derived; the tail assumption of the paper made concrete",
     models=(),
     quick=Tails(),

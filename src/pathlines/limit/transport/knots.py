@@ -4,7 +4,8 @@ With n(z) knots per unit length, ∫n = K - 1 intervals, and L = log T' [derived
 
     KL ≈ (1/24) ∫ φ (L')²/n² dz,        TV ≈ (1/8) ∫ φ|L'|/n dz,
 
-and both are least for n ∝ (φ(L')²)^{1/3}: K²·KL → I³/24, K·TV → (I/8)∫φ^{2/3}|L'|^{1/3}, I = ∫(φ(L')²)^{1/3}.
+and KL is least for n ∝ (φ(L')²)^{1/3}: K²·KL → I³/24, K·TV → (I/8)∫φ^{2/3}|L'|^{1/3}, I = ∫(φ(L')²)^{1/3}; TV alone
+would be a little less for n ∝ (φ|L'|)^{1/2}.
 Everything is a function of y: z = Φ^{-1}(F(y)), dz = ρ(y)dy/φ(z), L' = -z - (log ρ)'(y) φ(z)/ρ(y). No quantile is
 solved for.
 """

@@ -19,6 +19,8 @@ from pathlines.transport.sphere.measure import Measure
 
 ANGLE = 0.02
 """Least angle between the lines of two barycentres that counts as broken."""
+STILL = 1e-9
+"""Angle below which nothing has been broken."""
 RADII = (0.2, 0.4, 0.8)
 DURATION = 1.0
 """Short: the ball is drawn together, not collapsed, so that its tokens stay apart."""
@@ -58,6 +60,9 @@ def break_collinear(prompts: list[Measure]) -> tuple[list[Gate], list[Measure]]:
             raise ArgumentError(f"Prompts {pair[0]} and {pair[1]} have collinear barycentres that no ball breaks.")
         pieces.append(best)
         prompts = [Measure(gate_flow(best, p.points), p.weights) for p in prompts]
+    if len(prompts) > 1 and _least(prompts) < STILL:
+        i, j = collinear_pair(prompts) or (0, 1)
+        raise ArgumentError(f"Prompts {i} and {j} have collinear barycentres that no ball breaks.")
     return pieces, prompts
 
 

@@ -44,16 +44,21 @@ def separation(prompts: list[Measure]) -> float:
 
 
 def disentangled(prompts: list[Measure], what: str = "inputs") -> Disentangled:
-    """The layer of the grid that separates all points best, β = 0 first; an error names prompts that stay together."""
+    """The layer of the grid that separates all points best, β = 0 first; an error names prompts that stay together.
+
+    Points that are distinct, if near, and that no layer takes farther apart are left where they are.
+    """
     start = separation(prompts)
     if start >= APART:
         return Disentangled([], prompts, start)
     pieces: list[Piece] = []
     best, last = _best_layer(prompts, start)
-    if best is None and len(prompts) > 1 and collinear_pair(prompts) is not None:
+    if best is None and start < DISTINCT and len(prompts) > 1 and collinear_pair(prompts) is not None:
         gates, prompts = break_collinear(prompts)
         pieces += gates
         best, last = _best_layer(prompts, start)
+    if best is None and start >= DISTINCT:
+        return Disentangled([], prompts, start)
     if best is None:
         raise ArgumentError(_together(last, what))
     moved = SphereSchedule(prompts[0].points.shape[1], [best]).push(prompts)

@@ -34,8 +34,9 @@ class MeasureInterpolator(Parameters):
     one piece an atom. d ≥ 3: on the circle a flow keeps the order of the points.
 
     Args:
-        method: "auto" (one gate a point where a hyperplane separates it), "paper" (five pieces a point throughout) or
-            "trained" (``pieces`` layers by gradients, 6 without; it meets no ``error``, and says what it reached).
+        method: "auto" (one gate a point where a hyperplane separates it), "paper" (corridors, five pieces a point or
+            more) or "trained" (``pieces`` layers by gradients, 6 without; it meets no ``error``, and says
+            what it reached).
         error: largest W₂ where atoms must come together. The smaller, the longer the durations, not
             the more pieces.
         pieces: a budget; a fit that needs more is refused. The more, the more it may take.
@@ -84,6 +85,8 @@ class MeasureInterpolator(Parameters):
             plan.cut()
         else:
             plan.gather()
+        if self.grouping == "exact":
+            _require_groups(sources, goals, plan.groups)
         if self.pieces is not None and len(plan.pieces) > self.pieces:
             raise ArgumentError(f"Argument `pieces` must be at least {len(plan.pieces)} here, but is {self.pieces}.")
         self.schedule_ = SphereSchedule(sources[0].points.shape[1], plan.pieces)

@@ -40,13 +40,14 @@ def apply_lorentz(matrix: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, n
 def boosted(points: np.ndarray, axis: np.ndarray, rapidity: float) -> tuple[np.ndarray, np.ndarray]:
     """The boost of rapidity τ along a unit vector α, (x_⊥ + (sinh τ + u cosh τ)α)/(cosh τ + u sinh τ), and log|det|.
 
-    Multiplied out with e^{±τ} so that neither u = ±1 nor a large τ cancels.
+    Multiplied out with e^{±τ} so that neither u = ±1 nor a large τ cancels, and over e^{|τ|} so that nothing overflows.
     """
     flat, above, below = _split(points, axis)
-    up, down = above * np.exp(rapidity), below * np.exp(-rapidity)
+    size = abs(rapidity)
+    up, down = above * np.exp(rapidity - size), below * np.exp(-rapidity - size)
     scale = (up + down) / 2
-    moved = (flat + ((up - down) / 2)[:, None] * axis) / scale[:, None]
-    return moved / np.linalg.norm(moved, axis=1, keepdims=True), -(points.shape[1] - 1) * np.log(scale)
+    moved = (np.exp(-size) * flat + ((up - down) / 2)[:, None] * axis) / scale[:, None]
+    return moved / np.linalg.norm(moved, axis=1, keepdims=True), -(points.shape[1] - 1) * (np.log(scale) + size)
 
 
 def latitudes(points: np.ndarray, axis: np.ndarray) -> np.ndarray:

@@ -249,6 +249,8 @@ def _ring(y: np.ndarray, count: int, angle: float, rng: np.random.Generator) -> 
     """Points at an angle from y, far from each other: of many random directions the farthest from those taken."""
     drawn = rng.standard_normal((64 * count, len(y)))
     drawn -= (drawn @ y)[:, None] * y
+    # tokens of the same seed are parallel to a draw, of which nothing is left but rounding
+    drawn = drawn[np.linalg.norm(drawn, axis=1) > 1e-6]
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     taken = [drawn[0]]
     while len(taken) < count:

@@ -1,0 +1,61 @@
+"""What an independent derivation found wrong: groups of unequal weights, near tokens, prompts about the origin."""
+
+import numpy as np
+import pytest
+
+import pathlines as pl
+from pathlines.foundation.errors import ArgumentError
+from pathlines.transport.sphere.collinear import break_collinear
+from pathlines.transport.sphere.grouping import grouping
+from pathlines.transport.sphere.mean_attention import boosted
+from pathlines.transport.sphere.measure import Measure
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def test_repeated_tokens_are_grouped_by_weight():
+    x = unit(np.random.default_rng(0).standard_normal((5, 3)))
+    found = pl.MeasureInterpolator().fit([x[[0, 0, 1, 2]]], [x[[3, 3, 4, 4]]])
+    assert max(found.report_["w2"]) < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exact_groups_of_unequal_weights_are_found(seed):
+    rng = np.random.default_rng(seed)
+    x, y = unit(rng.standard_normal((4, 3))), unit(rng.standard_normal((2, 3)))
+    found = grouping(Measure(x, np.array([0.1, 0.2, 0.3, 0.4])), Measure(y, np.array([0.5, 0.5])))
+    assert found.residual == 0
+    assert np.allclose(np.bincount(found.to, [0.1, 0.2, 0.3, 0.4]), 0.5)
+
+
+def test_groups_are_exact_after_attention_too():
+    rng = np.random.default_rng(152)
+    shared, weights = unit(rng.standard_normal((2, 3))), np.array([0.1, 0.2, 0.3, 0.4])
+    inputs = [(np.vstack([shared, unit(rng.standard_normal((2, 3)))]), weights) for _ in range(2)]
+    targets = [(unit(rng.standard_normal((2, 3))), np.array([0.5, 0.5])) for _ in range(2)]
+    found = pl.MeasureInterpolator(error=1e-5).fit(inputs, targets)
+    assert max(found.report_["w2"]) < 1e-4
+
+
+@pytest.mark.parametrize("gap", [0.009, 0.002])
+def test_near_tokens_are_matched_as_they_are(gap):
+    e = np.eye(4)
+    found = pl.MeasureInterpolator().fit([[e[0], np.cos(gap) * e[0] + np.sin(gap) * e[1]]], [[-e[2], -e[3]]])
+    assert max(found.report_["w2"]) < 1e-9
+
+
+def test_barycentres_that_stay_collinear_are_refused():
+    e = np.eye(3)
+    prompts = [Measure(np.vstack([e[:k], -e[:k]]), np.full(2 * k, 0.5 / k)) for k in (1, 3)]
+    with pytest.raises(ArgumentError, match="collinear barycentres that no ball breaks"):
+        break_collinear(prompts)
+
+
+def test_long_boosts_do_not_overflow():
+    x = unit(np.random.default_rng(3).standard_normal((5, 4)))
+    axis = np.eye(4)[0]
+    moved, log_det = boosted(x, axis, 800.0)
+    assert np.allclose(moved, axis)
+    assert np.allclose(log_det, -3 * (800 + np.log((1 + x[:, 0]) / 2)))
