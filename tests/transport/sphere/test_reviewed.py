@@ -6,6 +6,7 @@ import pytest
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.transport.sphere.collinear import break_collinear
+from pathlines.transport.sphere.gate import gate, gate_flow_and_jacobian
 from pathlines.transport.sphere.grouping import grouping
 from pathlines.transport.sphere.mean_attention import boosted
 from pathlines.transport.sphere.measure import Measure
@@ -59,3 +60,21 @@ def test_long_boosts_do_not_overflow():
     moved, log_det = boosted(x, axis, 800.0)
     assert np.allclose(moved, axis)
     assert np.allclose(log_det, -3 * (800 + np.log((1 + x[:, 0]) / 2)))
+
+
+@pytest.mark.parametrize(("time", "exact"), [(60.0, -28.951), (70.0, -33.51), (80.0, -38.07), (200.0, -92.75)])
+def test_volumes_next_to_the_rim(time, exact):
+    """Values of the formula in many digits."""
+    piece = gate(np.eye(3)[2], -0.2, unit(np.array([1.0, 0.0, -0.3])), time)
+    x = unit(np.array([[0.2, 0.5, 0.8]]))
+    assert gate_flow_and_jacobian(piece, x)[1][0] == pytest.approx(exact, abs=0.006)
+
+
+def test_volumes_are_continuous_where_the_rule_changes():
+    """Second differences in time die away: no jump where ln g is followed instead of computed."""
+    times = np.linspace(5.0, 60.0, 400)
+    x = unit(np.array([[0.2, 0.5, 0.8]]))
+    pieces = [gate(np.eye(3)[2], -0.2, unit(np.array([1.0, 0.0, -0.3])), t) for t in times]
+    values = np.array([gate_flow_and_jacobian(p, x)[1][0] for p in pieces])
+    bends = np.diff(values, 2)[60:]
+    assert np.all(np.abs(bends[1:]) < np.abs(bends[:-1]) + 1e-9)

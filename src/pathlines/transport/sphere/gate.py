@@ -23,6 +23,8 @@ LOST = 1e-13
 UNSURE = 1e-3
 """Relative error of a quadrature next to the rim, where rounding of the point itself counts for as much, beyond which a
 time counts as infinite."""
+NEAR_RIM = 1e-5
+"""Opening, in units of |a|, below which it is followed in time: it has eleven digits there, ever fewer below."""
 NEWTON = 100
 CANCELLED = 1e5
 """(|τ| + |A|)/|τ ± A| beyond which logarithms that nearly cancel are not trusted."""
@@ -93,12 +95,34 @@ def gate_flow_and_jacobian(piece: Gate, points: np.ndarray) -> tuple[np.ndarray,
     o = piece.omega / strength
     new = cosine[:, None] * o + sine[:, None] * m.direction
     moved[active] = np.where(inside[:, None], new / np.linalg.norm(new, axis=1, keepdims=True), points[active])
-    after = m.along * cosine + m.across * sine + piece.tau
+    shut = _log_opening(y, late, m.along, m.across, piece.tau, strength * piece.duration)
     with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.log(np.maximum(after, 0) / opening[active]) + dimensions * (_log_sech(late) - _log_sech(y))
+        change = shut - np.log(opening[active]) + dimensions * (_log_sech(late) - _log_sech(y))
     pole = -dimensions * strength * opening[active] * piece.duration * np.sign(np.cos(m.angle))
     logdet[active] = np.where(inside, change, pole)
     return moved, logdet
+
+
+def _log_opening(
+    y: np.ndarray, late: np.ndarray, along: float, across: np.ndarray, tau: float, time: float
+) -> np.ndarray:
+    """ln g at the latitude ``late``, reached from y; next to the rim y*, where g cancels, from the time that is left.
+
+    (ln g)' = -g_y(y), so that from y₁ = y* + h on, reached at time t₁, ln g falls by
+    g_y(y*)(t - t₁) + g_yy(y*)(y₁ - y)/g_y(y*), up to O(h²).
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        plain, rim = np.log(np.maximum(_opening(late, along, across, tau), 0)), _rim(y, along, across, tau)
+        sech, tanh = 1 / np.cosh(np.clip(rim, -700, 700)), np.tanh(rim)
+        slope = -across * sech * tanh - along * sech**2
+        bend = across * sech * (tanh**2 - sech**2) + 2 * along * sech**2 * tanh
+        size = np.abs(across) + abs(along)
+        beside = np.minimum(rim + NEAR_RIM * size / slope, y)
+        spent = antiderivative(y, along, across, tau)[0] - antiderivative(beside, along, across, tau)[0]
+        less = slope * (time - spent) + bend * (beside - late) / slope
+        followed = np.log(_opening(beside, along, across, tau)) - less
+    follow = (slope > NEAR_RIM * size) & (late < beside) & np.isfinite(followed)
+    return np.where(follow, followed, plain)
 
 
 def _log_sech(y: np.ndarray) -> np.ndarray:
