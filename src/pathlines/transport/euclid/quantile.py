@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from pathlines.foundation.errors import ArgumentError, a_function
 
@@ -55,11 +55,18 @@ def checked_law(logpdf: Any, cdf: Any, sf: Any) -> LineLaw:
 
 
 def _normalised(law: LineLaw) -> LineLaw:
-    """Refuse a density whose mass between the levels Φ(±3) is not that of the distribution function, by 5 %."""
-    y = quantile_map(law, np.linspace(-3, 3, 801))
+    """Refuse a density that is not the slope of the distribution function between the levels Φ(±3), by 5 %.
+
+    Density times width over mass, cell by cell, and its median by mass: a spike inside a cell spoils few.
+    """
+    z = np.linspace(-3, 3, 801)
+    y = quantile_map(law, z)
     with np.errstate(all="ignore"):
         density = np.exp(np.asarray(law.logpdf(y), float))
-    mass = float(np.sum((density[1:] + density[:-1]) / 2 * np.diff(y))) / 0.9973
+        share = np.diff(ndtr(z))
+        ratio = (density[1:] + density[:-1]) / 2 * np.diff(y) / share
+    order = np.argsort(ratio)
+    mass = float(ratio[order][np.searchsorted(np.cumsum(share[order]), share.sum() / 2)])
     if not abs(mass - 1) < 0.05:
         raise ArgumentError(f"Argument `logpdf` must be that of `cdf`, but integrates to {mass:.3g} instead of 1.")
     return law
