@@ -46,7 +46,7 @@ class NoBias(Setting):
     )
     vocabulary: Codewords = 8
     depth: Deep = 0.7
-    n: Length = 48
+    n: Annotated[int, Meta(ge=4), means("tokens of a prompt", "N")] = 48
 
 
 def _paths(beta: float, slope: float, vocabulary: int, depth: float, n: int) -> np.ndarray:
@@ -138,7 +138,7 @@ def simulate_neighbours(s: Neighbours) -> Evidence:
 
 
 def predict_neighbours(s: Neighbours) -> Evidence:
-    """t a_m k_λ(σ0,σ0), with the end of the interval between the two tokens as the place where k is taken."""
+    """t a_m k_λ(σ0,σ0), with k taken half-way between the two tokens."""
     length = _length(s)
     middle = (length - 0.5) / s.n
     kernel = float(positional_kernel(middle, middle, s.slope))
