@@ -52,6 +52,17 @@ def test_general_layers_with_weights_vs_the_exact_schedule():
     np.testing.assert_allclose(end, schedule.push([prompt])[0].points, atol=1e-9)
 
 
+def test_error_of_the_integration_is_known_where_layers_amplify_it():
+    # this draw has W₂ = 6e-14 by the closed forms of its pieces, and 1.2e-8 integrated at 1e-12
+    rng = np.random.default_rng([9, 0, 6, 3])
+    sides = [[np.vstack([common, unit(rng, 1, 3)]) for _ in range(3)] for common in (unit(rng, 3, 3), unit(rng, 3, 3))]
+    fitted = pl.MeasureInterpolator(seed=6).fit(*sides)
+    found = pl.verify_schedule(fitted.schedule_, *sides, rtol=1e-12)
+    assert max(fitted.report_["w2"]) < 1e-12
+    assert max(found.w2) > 1e-9
+    assert all(w2 < error for w2, error in zip(found.w2, found.w2_error, strict=True))
+
+
 def test_both_kinds_are_read():
     rng = np.random.default_rng(2)
     w, a = rng.standard_normal((2, 6, 2))

@@ -37,8 +37,10 @@ FIELDS = {"V": 2, "B": 2, "W": 2, "U": 2, "b": 1}
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What was seen. Lists run over the prompts; ``w2`` is exact, with chords; ``off_sphere`` is the largest | |x| - 1
-    | before it was put right; ``spot_error`` the largest difference of closed form and integration in R^d.
+    """What was seen. Lists run over the prompts; ``w2`` is exact, with chords, and on the sphere known up to
+    ``w2_error``, by how much ends move (√Σ w|δx|²) when the integrator's tolerance is ten times larger: layers that
+    spread points amplify its error. ``off_sphere`` is the largest | |x| - 1 | before it was put right; ``spot_error``
+    the largest difference of closed form and integration in R^d.
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Verified(msgspec.Struct, frozen=True):
     total_time: float
     longest: float
     w2: list[float] | None
+    w2_error: list[float] | None
     round_trip: float
     off_sphere: float | None
     spot_error: float | None
@@ -74,13 +77,17 @@ def verify_schedule(schedule: Any, inputs: Any, targets: Any = None, *, rtol: fl
     if goals is not None:
         require(len(goals) == len(starts), "targets", f"be as many as inputs ({len(starts)})", len(goals))
     mover: Any = _Sphere(d, tolerance) if kind == "transformer-sphere" else _Euclid(d, tolerance)
-    ends, back = [], 0.0
-    with Progress("pieces", 2 * len(starts) * len(pieces)) as bar:
+    rough = _Sphere(d, 10 * tolerance) if kind == "transformer-sphere" else None
+    ends, back, errors = [], 0.0, []
+    with Progress("pieces", (2 if rough is None else 3) * len(starts) * len(pieces)) as bar:
         for points, weights in starts:
             end = mover.through(pieces, points, weights, bar)
             again = mover.through([mover.backwards(p) for p in reversed(pieces)], end, weights, bar)
             back = max(back, float(np.abs(again - points).max(initial=0.0)))
             ends.append(end)
+            if rough is not None:
+                gap = rough.through(pieces, points, weights, bar) - end
+                errors.append(float(np.sqrt(weights @ np.sum(gap**2, axis=1))))
     w2 = None
     if goals is not None:
         w2 = [_distance(x, w, y, v) for x, (_, w), (y, v) in zip(ends, starts, goals, strict=True)]
@@ -93,6 +100,7 @@ def verify_schedule(schedule: Any, inputs: Any, targets: Any = None, *, rtol: fl
         total_time=float(sum(durations)),
         longest=max(durations, default=0.0),
         w2=w2,
+        w2_error=None if rough is None else errors,
         round_trip=back,
         off_sphere=mover.off if kind == "transformer-sphere" else None,
         spot_error=mover.off if kind == "relu-euclid" else None,
