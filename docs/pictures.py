@@ -44,6 +44,7 @@ FIGURES = (
     "causal/rival-theories",
     "transport/three-prompts",
     "transport/corridor",
+    "followups/dual-filter",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

@@ -17,6 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import pathlines
+from pathlines.foundation.marks import standing
 from pathlines.foundation.setting import fields
 
 MARK = re.compile(
@@ -98,6 +99,8 @@ class Claims(SphinxDirective):
         chip = nodes.inline("", claim.expected, classes=["verdict", claim.expected])
         head = nodes.paragraph("", "", nodes.strong("", lead + claim.id), nodes.Text(" "), chip, classes=["claim-head"])
         parts = [head, plain(claim.statement, "statement"), plain(f"Where: {claim.where}", "where")]
+        if words := standing(claim.marks, claim.convention):
+            parts.append(plain(words, "where"))
         if claim.corrected_by and pathlines.CLAIMS[claim.corrected_by].paper != self.paper:
             parts.append(self.elsewhere(claim.corrected_by))
         if claim.note:

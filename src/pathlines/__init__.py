@@ -23,6 +23,8 @@ _TOP = {
     "model.base": "MODELS Model",
     "model.self_attention": "SelfAttention",
     "model.homogenized.random_transformer": "RandomTransformer",
+    "model.followups.dual_filter": "DualFilter",
+    "numerics.sources": "HiddenMarkov StateSpace",
     "weights.gaussian": "GaussianHeads",
     "integrate.flow": "flow",
     "integrate.layers": "layers",

@@ -21,10 +21,12 @@ from pathlines import transport as transport
 from pathlines import weights as weights
 from pathlines.claim.base import CLAIMS as CLAIMS
 from pathlines.transport.euclid.diffeo import DiffeoFlow as DiffeoFlow
+from pathlines.model.followups.dual_filter import DualFilter as DualFilter
 from pathlines.domain.euclidean import Euclidean as Euclidean
 from pathlines.transport.euclid.schedule import EuclideanSchedule as EuclideanSchedule
 from pathlines.draw.gallery import FIGURES as FIGURES
 from pathlines.weights.gaussian import GaussianHeads as GaussianHeads
+from pathlines.numerics.sources import HiddenMarkov as HiddenMarkov
 from pathlines.model.base import MODELS as MODELS
 from pathlines.transport.euclid.maurey import MaureyFlow as MaureyFlow
 from pathlines.transport.sphere.interpolate import MeasureInterpolator as MeasureInterpolator
@@ -36,6 +38,7 @@ from pathlines.transport.euclid.ridge import RidgeFlow as RidgeFlow
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
 from pathlines.domain.sphere import Sphere as Sphere
+from pathlines.numerics.sources import StateSpace as StateSpace
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
 from pathlines.advice.advice import advise as advise

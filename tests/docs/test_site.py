@@ -40,7 +40,7 @@ def test_every_claim_stands_on_the_page_of_its_paper_with_its_mathematics(site):
     pages = {p.key: bare(words(site / "papers" / f"{p.key}.html")) for _, p in PAPERS.items() if _has_claims(p)}
     for name, claim in CLAIMS.items():
         shown = pages[claim.paper.key]
-        for text in (name, claim.statement, claim.where):
+        for text in (name, claim.statement, claim.where, claim.convention):
             assert bare(text) in shown, (name, text)
 
 

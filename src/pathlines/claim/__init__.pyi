@@ -6,6 +6,7 @@ from pathlines.claim import clustering as clustering
 from pathlines.claim import cost as cost
 from pathlines.claim import estimate as estimate
 from pathlines.claim import fitting as fitting
+from pathlines.claim import followups as followups
 from pathlines.claim import gaussian as gaussian
 from pathlines.claim import homogenized as homogenized
 from pathlines.claim import metastability as metastability

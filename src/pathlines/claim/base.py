@@ -13,6 +13,7 @@ from pathlines.claim.cost import Cost, kept_cost
 from pathlines.claim.fitting import Mistake
 from pathlines.claim.tolerance import Tolerance
 from pathlines.foundation.errors import ArgumentError
+from pathlines.foundation.marks import check_marks
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.registry import Registry
 from pathlines.foundation.setting import S, Setting, changed
@@ -68,7 +69,9 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     to be *refuted*, with ``corrected_by`` naming the claim that holds instead. ``blind`` says, for quantities that
     would not notice an error of 10 % at quick size or 3 % at full size, why not; ``mistakes`` are those that its bounds
     and zeros should notice, where no wrong constant disturbs them. ``where`` is the place in the paper: a theorem,
-    equation, figure or section; what the paper does not state begins with "derived".
+    equation, figure or section; what the paper does not state begins with "derived". ``marks`` say how well the
+    statement is known to be the paper's own and ``convention``, in a sentence, what was fixed here where the paper's
+    form was not available (``foundation/marks.py``): both reach the reader wherever the claim is shown.
     """
 
     id: str
@@ -88,6 +91,8 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     blind: dict[str, str] = {}
     where: str = ""
     mistakes: tuple[Mistake, ...] = ()
+    marks: tuple[str, ...] = ()
+    convention: str = ""
 
     @property
     def homes(self) -> tuple[str, str]:
@@ -122,7 +127,7 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
 
         ``others`` are fields in which it differs from this claim all the same.
         """
-        own = {"blind": {}, "mistakes": (), "expected": "refuted", "corrected_by": self.id}
+        own = {"blind": {}, "mistakes": (), "marks": (), "expected": "refuted", "corrected_by": self.id}
         changes = {**own, "where": where, **others}
         printed = {"id": id, "label": label, "statement": statement, "predict": predict, "note": note, **changes}
         return CLAIMS.register(id, msgspec.structs.replace(self, **printed))
@@ -154,12 +159,15 @@ def claim(
     blind: dict[str, str] | None = None,
     where: str = "",
     mistakes: tuple[Mistake, ...] = (),
+    marks: tuple[str, ...] = (),
+    convention: str = "",
 ) -> Claim[S]:
     """Make and register a claim; without ``full`` it has one size."""
     if expected not in ("holds", "refuted", "inconclusive"):
         raise ArgumentError(f"Argument `expected` must be holds, refuted or inconclusive, but is {expected!r}.")
     if not isinstance(quick, Setting):
         raise ArgumentError(f"Argument `quick` must be a record of settings (a `Setting`), but is {quick!r}.")
+    check_marks(marks, convention)
     entry = Claim(
         id,
         paper,
@@ -178,6 +186,8 @@ def claim(
         blind or {},
         where,
         mistakes,
+        marks,
+        convention,
     )
     return CLAIMS.register(id, entry)
 

@@ -50,7 +50,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The verdict on a claim with everything a referee needs. ``measured`` … ``error`` are those of the quantity that
     decides: the one with the largest error over tolerance. ``error`` is the deviation that is compared with the
     tolerance; ``uncertainty`` that of the measurement. ``objections`` names, where it was asked for, a mistake that
-    each bound and zero would notice ("" where none was found).
+    each bound and zero would notice ("" where none was found). ``marks`` and ``convention`` are those of the claim.
     """
 
     id: str
@@ -79,6 +79,8 @@ class Outcome(msgspec.Struct, frozen=True):
     versions: dict[str, str]
     objections: dict[str, str] | None = None
     where: str = ""
+    marks: tuple[str, ...] = ()
+    convention: str = ""
 
     @property
     def as_expected(self) -> bool:
@@ -152,6 +154,8 @@ def evaluate(
         corrected_by=claim.corrected_by,
         note=claim.note,
         versions=provenance(),
+        marks=claim.marks,
+        convention=claim.convention,
     )
 
 

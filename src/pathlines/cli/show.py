@@ -87,10 +87,13 @@ def _print(rows: list[tuple[str, Any]]) -> None:
 
 
 def _model(entry: Any) -> list[tuple[str, Any]]:
+    from pathlines.foundation.marks import standing
+
     doc = (getattr(entry.build, "__doc__", "") or "").strip()
     rows = [("model", entry.title), ("equation", entry.equation), ("you will see", entry.sees)]
     rows += [("good values", entry.good_values)]
     rows += [("paper", p.citation) for p in entry.papers]
+    rows += [("standing", words)] if (words := standing(entry.marks, entry.convention)) else []
     rows += [("notes", doc)] if doc else []
     return [*rows, (SETTING, _parameters(entry.parameters()))]
 
@@ -129,8 +132,11 @@ def _grid(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Any:
 
 
 def _claim(entry: Any) -> list[tuple[str, Any]]:
+    from pathlines.foundation.marks import standing
+
     rows = [("claim", entry.id), ("label", entry.label), ("statement", entry.statement)]
     rows += [("paper", entry.paper.citation), ("where", entry.where or "not said")]
+    rows += [("standing", words)] if (words := standing(entry.marks, entry.convention)) else []
     rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]
     rows += [("compares", f"{k}: {t.kind} {t.value:g} ({t.reason})") for k, t in entry.within.items()]
     costs = [f"{cost} at {size} size" for size in ("quick", "full") if (cost := entry.cost(size)) is not None]

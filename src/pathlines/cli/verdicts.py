@@ -132,6 +132,8 @@ def print_json(outcomes: list, failures: list) -> None:
             "id": entry.id,
             "paper": entry.paper.citation,
             "where": entry.where,
+            "marks": entry.marks,
+            "convention": entry.convention,
             "statement": entry.statement,
             "verdict": "error",
         }

@@ -16,6 +16,7 @@ from pathlines.claim.evaluate import Check, Line
 from pathlines.claim.summary import distance, side
 from pathlines.draw.claim_figure import claim_figure, inline_svg
 from pathlines.foundation.files import write_whole
+from pathlines.foundation.marks import standing
 from pathlines.foundation.papers import Paper
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.run import Certificate, provenance
@@ -61,6 +62,7 @@ def _card(outcome: Outcome) -> dict[str, Any]:
         "anchor": anchor(outcome.id),
         "paper": claim.paper,
         "link": _link(claim.paper),
+        "standing": standing(claim.marks, claim.convention),
         "correction": anchor(outcome.corrected_by) if outcome.corrected_by else "",
         "figure": inline_svg(claim_figure(outcome, claim.axes)),
         "mark": MARKS[outcome.verdict],

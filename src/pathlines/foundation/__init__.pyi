@@ -5,6 +5,7 @@ from pathlines.foundation import errors as errors
 from pathlines.foundation import files as files
 from pathlines.foundation import keys as keys
 from pathlines.foundation import load as load
+from pathlines.foundation import marks as marks
 from pathlines.foundation import module as module
 from pathlines.foundation import numbers as numbers
 from pathlines.foundation import papers as papers
@@ -39,6 +40,7 @@ from pathlines.foundation.schedule import at_time as at_time
 from pathlines.foundation.compiler import avoid_wrong_fusions as avoid_wrong_fusions
 from pathlines.foundation.setting import changed as changed
 from pathlines.foundation.setting import changed_setting as changed_setting
+from pathlines.foundation.marks import check_marks as check_marks
 from pathlines.foundation.numbers import checked_mask as checked_mask
 from pathlines.foundation.compiler import compile_quickly as compile_quickly
 from pathlines.foundation.files import default_root as default_root
@@ -79,6 +81,7 @@ from pathlines.foundation.precision import require_float64 as require_float64
 from pathlines.foundation.precision import resolve_dtype as resolve_dtype
 from pathlines.foundation.programs import share_of_maps as share_of_maps
 from pathlines.foundation.namespace import single_files as single_files
+from pathlines.foundation.marks import standing as standing
 from pathlines.foundation.files import sweep_up as sweep_up
 from pathlines.foundation.programs import times_forgotten as times_forgotten
 from pathlines.foundation.traceable import traceable_array as traceable_array

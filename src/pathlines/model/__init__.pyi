@@ -5,6 +5,7 @@ from pathlines.model import base as base
 from pathlines.model import capability as capability
 from pathlines.model import causal as causal
 from pathlines.model import clustering as clustering
+from pathlines.model import followups as followups
 from pathlines.model import gaussian as gaussian
 from pathlines.model import homogenized as homogenized
 from pathlines.model import metastability as metastability

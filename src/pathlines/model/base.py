@@ -195,7 +195,9 @@ def physical_memory() -> float:
 
 
 class Description(msgspec.Struct, frozen=True):
-    """A model for people: how to build it, its equation, what one sees, values to start from, whence it comes."""
+    """A model for people: how to build it, its equation, what one sees, values to start from, whence it comes, and how
+    well it is known to be the paper's own (``foundation/marks.py``).
+    """
 
     build: Callable[..., Model]
     title: str
@@ -203,6 +205,8 @@ class Description(msgspec.Struct, frozen=True):
     sees: str
     good_values: str
     papers: tuple[Paper, ...]
+    marks: tuple[str, ...] = ()
+    convention: str = ""
 
     @property
     def parameters(self) -> type[Setting]:

@@ -6,9 +6,12 @@ from pathlines.numerics import jacobi as jacobi
 from pathlines.numerics import quadrature as quadrature
 from pathlines.numerics import runge_kutta as runge_kutta
 from pathlines.numerics import single_factorisations as single_factorisations
+from pathlines.numerics import sources as sources
 from pathlines.numerics.few_samples import ControlledSums as ControlledSums
 from pathlines.numerics.jacobi import Damping as Damping
 from pathlines.numerics.draws import Draws as Draws
+from pathlines.numerics.sources import HiddenMarkov as HiddenMarkov
+from pathlines.numerics.sources import StateSpace as StateSpace
 from pathlines.numerics.quadrature import WeightedNodes as WeightedNodes
 from pathlines.numerics.chi import bartlett as bartlett
 from pathlines.numerics.chi import bartlett_counts as bartlett_counts
@@ -18,6 +21,7 @@ from pathlines.numerics.chi import chi_counts as chi_counts
 from pathlines.numerics.chi import chi_from as chi_from
 from pathlines.numerics.chi import chi_rounds as chi_rounds
 from pathlines.numerics.single_factorisations import cholesky_factor as cholesky_factor
+from pathlines.numerics.sources import covariance as covariance
 from pathlines.numerics.quadrature import covariance_factor as covariance_factor
 from pathlines.numerics.jacobi import damped as damped
 from pathlines.numerics.exponential_integral import ei_minus_log as ei_minus_log
@@ -28,6 +32,7 @@ from pathlines.numerics.quadrature import gauss_legendre as gauss_legendre
 from pathlines.numerics.draws import gaussian_pairs as gaussian_pairs
 from pathlines.numerics.exponential_integral import log_ei as log_ei
 from pathlines.numerics.jacobi import orthogonal_rows as orthogonal_rows
+from pathlines.numerics.sources import probabilities as probabilities
 from pathlines.numerics.runge_kutta import rk4_step as rk4_step
 from pathlines.numerics.exponential_integral import scaled_e1 as scaled_e1
 from pathlines.numerics.exponential_integral import scaled_ei as scaled_ei

@@ -1,0 +1,2 @@
+# Written by docs/stubs.py.
+from pathlines.claim.followups import dual_filter as dual_filter

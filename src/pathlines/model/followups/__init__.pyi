@@ -1,0 +1,22 @@
+# Written by docs/stubs.py.
+from pathlines.model.followups import dual_filter as dual_filter
+from pathlines.model.followups import gaussian_sweeps as gaussian_sweeps
+from pathlines.model.followups import markov_sweeps as markov_sweeps
+from pathlines.model.followups.markov_sweeps import Chain as Chain
+from pathlines.model.followups.dual_filter import DualFilter as DualFilter
+from pathlines.model.followups.dual_filter import Estimate as Estimate
+from pathlines.model.followups.markov_sweeps import Filtered as Filtered
+from pathlines.model.followups.gaussian_sweeps import Problem as Problem
+from pathlines.model.followups.gaussian_sweeps import Settled as Settled
+from pathlines.model.followups.dual_filter import TokenPrediction as TokenPrediction
+from pathlines.model.followups.gaussian_sweeps import backward as backward
+from pathlines.model.followups.markov_sweeps import chain_of as chain_of
+from pathlines.model.followups.gaussian_sweeps import curvature as curvature
+from pathlines.model.followups.gaussian_sweeps import descend as descend
+from pathlines.model.followups.gaussian_sweeps import error as error
+from pathlines.model.followups.gaussian_sweeps import forward as forward
+from pathlines.model.followups.gaussian_sweeps import gradient as gradient
+from pathlines.model.followups.markov_sweeps import place as place
+from pathlines.model.followups.gaussian_sweeps import problem as problem
+from pathlines.model.followups.markov_sweeps import refine as refine
+from pathlines.model.followups.markov_sweeps import weights_of as weights_of
