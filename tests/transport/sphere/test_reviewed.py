@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.transport.sphere.collinear import break_collinear
+from pathlines.transport.sphere.disentangle import merged
 from pathlines.transport.sphere.gate import gate, gate_flow_and_jacobian
 from pathlines.transport.sphere.grouping import grouping
 from pathlines.transport.sphere.mean_attention import boosted
@@ -78,3 +80,45 @@ def test_volumes_are_continuous_where_the_rule_changes():
     values = np.array([gate_flow_and_jacobian(p, x)[1][0] for p in pieces])
     bends = np.diff(values, 2)[60:]
     assert np.all(np.abs(bends[1:]) < np.abs(bends[:-1]) + 1e-9)
+
+
+def test_means_on_one_line_are_enough():
+    """Prompts about the origin that share ±e₁: one mean stays there, the other is moved away from it."""
+    e, rng = np.eye(3), np.random.default_rng(0)
+    inputs = [np.array([e[0], -e[0]]), np.array([e[0], -e[0], e[1], -e[1]])]
+    targets = [unit(rng.standard_normal((n, 3))) for n in (2, 4)]
+    found = pl.MeasureInterpolator().fit(inputs, targets)
+    assert max(pl.verify_schedule(found.schedule_, inputs, targets).w2) < 1e-9
+
+
+def test_tokens_given_twice_are_one_wherever_rounding_puts_them():
+    p = np.array([0.5 + 5e-13, np.sqrt(0.75), 0.0])
+    rounded = np.array([p, p + np.array([1e-15, 0, 0]), p - np.array([1e-15, 0, 0]), [0, 0, 1]])
+    found = merged(Measure(rounded, np.full(4, 0.25)))
+    np.testing.assert_allclose(found.weights, [0.75, 0.25])
+    np.testing.assert_array_equal(found.points, rounded[[0, 3]])
+
+
+def test_every_input_has_its_row_in_the_report():
+    rng = np.random.default_rng(1)
+    x, y, u, v = (unit(rng.standard_normal((3, 3))) for _ in range(4))
+    found = pl.MeasureInterpolator().fit([x, u, x], [y, v, y])
+    assert len(found.report_["w2"]) == len(found.report_["residual_w2"]) == 3
+    assert found.report_["w2"][0] == found.report_["w2"][2]
+
+
+def test_equal_targets_of_different_inputs_are_refused():
+    rng = np.random.default_rng(1)
+    x, y, u = (unit(rng.standard_normal((3, 3))) for _ in range(3))
+    with pytest.raises(ArgumentError, match="`targets` 0 and 1 are equal and their inputs are not"):
+        pl.MeasureInterpolator().fit([x, u], [y, y[::-1]])
+
+
+def test_a_cap_may_be_the_whole_sphere():
+    """c' = (c + 1)²(1 - c): ∫dc/c' = ½(½ ln((1 + c)/(1 - c)) - 1/(1 + c)), inverted by bisection in one line each."""
+    x, w = np.polynomial.legendre.leggauss(400)
+    clock = lambda c: 0.25 * np.log((1 + c) / (1 - c)) - 0.5 / (1 + c)  # noqa: E731
+    ends = [brentq(lambda c, c0=c0: clock(c) - clock(c0) - 1.0, c0, 1 - 1e-15, xtol=1e-15) for c0 in x]
+    expected = np.sqrt(w @ (1 - np.array(ends)))
+    np.testing.assert_allclose(pl.limit.transport.cap_distance([1.0], np.pi), expected, rtol=1e-9)
+    np.testing.assert_allclose(pl.limit.transport.cap_distance([1.0], np.pi - 1e-7), expected, rtol=1e-6)

@@ -85,9 +85,10 @@ def cap_distance(times: ArrayLike, radius: float, nodes: int = 400) -> np.ndarra
     rim = float(np.cos(finite_number("radius", radius, 0.0, np.pi, open_low=True)))
 
     def clock(v: float) -> float:
-        """∫dc/((c - k)(1 - c²)) by partial fractions, c = 1 - e^v."""
-        gap = np.exp(v)
-        return np.log(1 - rim - gap) / (1 - rim**2) - v / (2 * (1 - rim)) - np.log(2 - gap) / (2 * (1 + rim))
+        """∫dc/((c - k)(1 - c²)) by partial fractions, c = 1 - e^v, with the poles k and -1 taken together."""
+        gap, slit = np.exp(v), 1 + rim
+        poles = np.log1p(-slit / (2 - gap)) / slit if slit > 0 else -1 / (2 - gap)
+        return 0.5 * (poles + (np.log(1 - rim - gap) - v) / (1 - rim))
 
     def later(start: float, t: float) -> float:
         """1 - c(t) of a point with 1 - c(0) = e^start."""

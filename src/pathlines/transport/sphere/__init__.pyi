@@ -39,11 +39,11 @@ from pathlines.transport.sphere.collapse import centre as centre
 from pathlines.transport.sphere.slices import cloud_radius as cloud_radius
 from pathlines.transport.sphere.collapse import cluster_layer as cluster_layer
 from pathlines.transport.sphere.collapse import collapse as collapse
-from pathlines.transport.sphere.collinear import collinear_pair as collinear_pair
 from pathlines.transport.sphere.steer import corridor as corridor
 from pathlines.transport.sphere.steer import corridor_along as corridor_along
 from pathlines.transport.sphere.disentangle import disentangled as disentangled
 from pathlines.transport.sphere.attention import divergence as divergence
+from pathlines.transport.sphere.collinear import drawn_apart as drawn_apart
 from pathlines.transport.sphere.orthant import emptiest as emptiest
 from pathlines.transport.sphere.disentangle import equal_prompts as equal_prompts
 from pathlines.transport.sphere.gate import finite_hitting_time as finite_hitting_time
@@ -62,6 +62,7 @@ from pathlines.transport.sphere.gate import least_opening as least_opening
 from pathlines.transport.sphere.collinear import line_angle as line_angle
 from pathlines.transport.sphere.mean_attention import lorentz_matrix as lorentz_matrix
 from pathlines.transport.sphere.match import match as match
+from pathlines.transport.sphere.collinear import mean_distance as mean_distance
 from pathlines.transport.sphere.measure import measure as measure
 from pathlines.transport.sphere.measure import measures as measures
 from pathlines.transport.sphere.disentangle import merged as merged

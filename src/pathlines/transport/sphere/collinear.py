@@ -8,6 +8,7 @@ point inside it are chosen for the largest angle between the new barycentres; it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -17,10 +18,11 @@ from pathlines.transport.sphere.collapse import cap_gate
 from pathlines.transport.sphere.gate import Gate, gate_flow
 from pathlines.transport.sphere.measure import Measure
 
-ANGLE = 0.02
-"""Least angle between the lines of two barycentres that counts as broken."""
+ENOUGH = 0.02
+"""Least angle between the lines of two barycentres, or distance of the two, that counts as broken."""
 STILL = 1e-9
 """Angle below which nothing has been broken."""
+Apart = Callable[[Measure, Measure], float]
 RADII = (0.2, 0.4, 0.8)
 DURATION = 1.0
 """Short: the ball is drawn together, not collapsed, so that its tokens stay apart."""
@@ -37,11 +39,9 @@ def line_angle(p: Measure, q: Measure) -> float:
     return float(np.arctan2(np.linalg.norm(np.outer(a, b) - np.outer(b, a)) / np.sqrt(2), abs(a @ b)))
 
 
-def collinear_pair(prompts: list[Measure], angle: float = ANGLE) -> tuple[int, int] | None:
-    """The pair of prompts whose barycentres are nearest to one line, if nearer than an angle."""
-    pairs = list(combinations(range(len(prompts)), 2))
-    angles = [line_angle(prompts[i], prompts[j]) for i, j in pairs]
-    return pairs[int(np.argmin(angles))] if angles and min(angles) < angle else None
+def mean_distance(p: Measure, q: Measure) -> float:
+    """The distance of two barycentres."""
+    return float(np.linalg.norm(p.weights @ p.points - q.weights @ q.points))
 
 
 def break_collinear(prompts: list[Measure]) -> tuple[list[Gate], list[Measure]]:
@@ -50,19 +50,27 @@ def break_collinear(prompts: list[Measure]) -> tuple[list[Gate], list[Measure]]:
     Args:
         prompts: measures, no two of them equal.
     """
+    pieces, prompts = drawn_apart(prompts, line_angle)
+    if len(prompts) > 1 and _least(prompts, line_angle) < STILL:
+        i, j = _nearest(prompts, line_angle)
+        raise ArgumentError(f"Prompts {i} and {j} have collinear barycentres that no ball breaks.")
+    return pieces, prompts
+
+
+def drawn_apart(prompts: list[Measure], apart: Apart) -> tuple[list[Gate], list[Measure]]:
+    """Gates that draw the barycentres of the nearest pairs apart, as far as any do, and the prompts after them."""
     pieces: list[Gate] = []
     for _ in combinations(range(len(prompts)), 2):
-        pair = collinear_pair(prompts)
-        if pair is None:
+        least = _least(prompts, apart)
+        if least >= ENOUGH:
             break
-        best = max(_candidates([prompts[k] for k in pair]), key=lambda gate: _broken(gate, prompts), default=None)
-        if best is None or _broken(best, prompts) <= _least(prompts):
-            raise ArgumentError(f"Prompts {pair[0]} and {pair[1]} have collinear barycentres that no ball breaks.")
-        pieces.append(best)
-        prompts = [Measure(gate_flow(best, p.points), p.weights) for p in prompts]
-    if len(prompts) > 1 and _least(prompts) < STILL:
-        i, j = collinear_pair(prompts) or (0, 1)
-        raise ArgumentError(f"Prompts {i} and {j} have collinear barycentres that no ball breaks.")
+        pair = [prompts[k] for k in _nearest(prompts, apart)]
+        tried = [(gate, [Measure(gate_flow(gate, p.points), p.weights) for p in prompts]) for gate in _candidates(pair)]
+        best = max(tried, key=lambda found: _least(found[1], apart), default=None)
+        if best is None or _least(best[1], apart) <= least:
+            break
+        pieces.append(best[0])
+        prompts = best[1]
     return pieces, prompts
 
 
@@ -84,9 +92,9 @@ def _off_centre(z: np.ndarray, size: float, other: Measure) -> np.ndarray:
     return np.cos(size / 2) * z + np.sin(size / 2) * frame[:, 2]
 
 
-def _broken(gate: Gate, prompts: list[Measure]) -> float:
-    return _least([Measure(gate_flow(gate, p.points), p.weights) for p in prompts])
+def _nearest(prompts: list[Measure], apart: Apart) -> tuple[int, int]:
+    return min(combinations(range(len(prompts)), 2), key=lambda pair: apart(prompts[pair[0]], prompts[pair[1]]))
 
 
-def _least(prompts: list[Measure]) -> float:
-    return min(line_angle(p, q) for p, q in combinations(prompts, 2))
+def _least(prompts: list[Measure], apart: Apart) -> float:
+    return min((apart(p, q) for p, q in combinations(prompts, 2)), default=np.inf)

@@ -2,20 +2,25 @@
 
 A shared token feels another mean in every prompt, so one layer V = I, B = 0 moves its copies apart; distinct points
 are all that the matching needs, not disjoint hulls (derived). Prompts with equal means need B = βI; where a symmetry
-holds a shared token still in both, a gate breaks it first (Lemma 3.4, ``collinear.py``).
+holds a shared token still in both, a gate breaks it first (Lemma 3.4, ``collinear.py``), and different barycentres, if
+on one line, are enough (derived).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist, squareform
 
 from pathlines.foundation.errors import ArgumentError
 from pathlines.transport.sphere.attention import sketched_path
-from pathlines.transport.sphere.collinear import break_collinear, collinear_pair
+from pathlines.transport.sphere.collinear import drawn_apart, line_angle, mean_distance
 from pathlines.transport.sphere.layer import Layer, layer
 from pathlines.transport.sphere.measure import Measure
 from pathlines.transport.sphere.schedule import Piece, SphereSchedule
@@ -25,6 +30,8 @@ DURATIONS = tuple(float(t) for t in np.linspace(0.2, 3.0, 15))
 BETAS = (0.0, 0.5, 1.0, 2.0, 4.0)
 APART = 1e-2
 """Points this far apart are matched as they are."""
+REPEATED = 1e-12
+"""Points nearer than this are one, given twice."""
 DISTINCT = 1e-6
 """Points nearer than this cannot be told apart by gates."""
 
@@ -51,12 +58,16 @@ def disentangled(prompts: list[Measure], what: str = "inputs") -> Disentangled:
     start = separation(prompts)
     if start >= APART:
         return Disentangled([], prompts, start)
-    pieces: list[Piece] = []
+    pieces: Sequence[Piece] = []
     best, last = _best_layer(prompts, start)
-    if best is None and start < DISTINCT and len(prompts) > 1 and collinear_pair(prompts) is not None:
-        gates, prompts = break_collinear(prompts)
-        pieces += gates
-        best, last = _best_layer(prompts, start)
+    if best is None and start < DISTINCT:
+        for apart in (line_angle, mean_distance):
+            pieces, moved = drawn_apart(prompts, apart)
+            if pieces:
+                best, last = _best_layer(moved, start)
+            if best is not None:
+                prompts = moved
+                break
     if best is None and start >= DISTINCT:
         return Disentangled([], prompts, start)
     if best is None:
@@ -105,9 +116,9 @@ def same_measure(p: Measure, q: Measure) -> bool:
 
 
 def merged(prompt: Measure) -> Measure:
-    """The same measure with repeated atoms added up."""
-    points, where = np.unique(np.round(prompt.points, 12), axis=0, return_inverse=True)
-    first = np.array([np.flatnonzero(where.ravel() == k)[0] for k in range(len(points))])
-    order = np.sort(first)
-    weights = np.bincount(where.ravel(), prompt.weights)[where.ravel()[order]]
-    return Measure(prompt.points[order], weights)
+    """The same measure with repeated atoms, which differ by rounding at the most, added up."""
+    pairs = cKDTree(prompt.points).query_pairs(REPEATED, output_type="ndarray")
+    n = len(prompt.points)
+    count, where = connected_components(coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n)))
+    first = np.sort(np.unique(where, return_index=True)[1])
+    return Measure(prompt.points[first], np.bincount(where, prompt.weights, count)[where[first]])

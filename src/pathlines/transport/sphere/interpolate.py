@@ -24,6 +24,8 @@ from pathlines.transport.sphere.schedule import SphereSchedule
 CLOUD = 8
 """Tokens for each atom of its target from which a prompt of equal weights is cut into slices instead of moved token by
 token: a piece an atom instead of one a token."""
+BY_PROMPT = ("w2", "trainer_w2", "residual_w2")
+"""What a report says of every prompt."""
 
 
 class MeasureInterpolator(Parameters):
@@ -67,11 +69,12 @@ class MeasureInterpolator(Parameters):
             targets: N measures of the same kind, each to be reached from its own prompt.
         """
         self._check()
-        sources, goals = _problem(inputs, targets)
+        sources, goals, given = _problem(inputs, targets)
         if self.method == "trained":
             from pathlines.transport.sphere.trained import fit_trained
 
             fit_trained(self, sources, goals)
+            self._report_every(given)
             return self
         groups = [grouping(p, q) for p, q in zip(sources, goals, strict=True)]
         if self.grouping == "exact":
@@ -92,6 +95,7 @@ class MeasureInterpolator(Parameters):
         self.schedule_ = SphereSchedule(sources[0].points.shape[1], plan.pieces)
         self.timeline_ = plan.timeline
         self.report_ = self._report(plan, groups)
+        self._report_every(given)
         return self
 
     def transform(self, prompts: Any) -> list[Measure]:
@@ -120,6 +124,10 @@ class MeasureInterpolator(Parameters):
         if self.pieces is not None:
             positive_integer("pieces", self.pieces)
 
+    def _report_every(self, given: list[int]) -> None:
+        """A row for every input, where the plan has equal ones once."""
+        self.report_ |= {name: [self.report_[name][k] for k in given] for name in BY_PROMPT if name in self.report_}
+
     def _report(self, plan: Plan, groups: list[Grouping]) -> dict[str, Any]:
         """Pieces, switches, W₂ by prompt, round trip, bounds; W₂ is the cost of the plan that was built."""
         there = plan.prompts
@@ -138,8 +146,8 @@ class MeasureInterpolator(Parameters):
         }
 
 
-def _problem(inputs: Any, targets: Any) -> tuple[list[Measure], list[Measure]]:
-    """Checked prompts and targets with distinct atoms; equal inputs with equal targets are one."""
+def _problem(inputs: Any, targets: Any) -> tuple[list[Measure], list[Measure], list[int]]:
+    """Checked prompts and targets with distinct atoms, equal inputs with equal targets once; which of them each is."""
     sources = [merged(m) for m in measures("inputs", inputs)]
     goals = [merged(m) for m in measures("targets", targets)]
     require(len(goals) == len(sources), "targets", f"be as many as inputs ({len(sources)})", len(goals))
@@ -149,15 +157,23 @@ def _problem(inputs: Any, targets: Any) -> tuple[list[Measure], list[Measure]]:
         raise ArgumentError(
             "Argument `inputs` must have d ≥ 3: on the circle (d = 2) a flow keeps the order of the points."
         )
-    again = set()
-    for i, j in equal_prompts(sources):
-        if not same_measure(goals[i], goals[j]):
+    kept: list[int] = []
+    given: list[int] = []
+    for j in range(len(sources)):
+        i = next((k for k in kept if same_measure(sources[k], sources[j])), j)
+        if i != j and not same_measure(goals[i], goals[j]):
             raise ArgumentError(
                 f"Arguments `inputs` {i} and {j} are equal and their targets are not: no flow separates equal inputs."
             )
-        again.add(j)
-    kept = [k for k in range(len(sources)) if k not in again]
-    return [sources[k] for k in kept], [goals[k] for k in kept]
+        if i == j:
+            kept.append(j)
+        given.append(kept.index(i))
+    for i, j in equal_prompts([goals[k] for k in kept]):
+        raise ArgumentError(
+            f"Arguments `targets` {kept[i]} and {kept[j]} are equal and their inputs are not: no flow makes different "
+            "inputs equal."
+        )
+    return [sources[k] for k in kept], [goals[k] for k in kept], given
 
 
 def _is_cloud(prompt: Measure, goal: Measure) -> bool:

@@ -93,8 +93,9 @@ def principal_axes(prompt: Measure) -> np.ndarray:
 def rounding_drift(prompt: Measure, axes: np.ndarray, time: float, start: float = ROUNDING) -> float:
     """The rapidity, about the distance in radians, by which the prompt moves if every ⟨m, α_k⟩ begins at ``start``.
 
-    To first order τ_k = p_k(e^{λ_kT} - 1)/λ_k, and p_j grows by |E⟨x, α_j⟩⟨x, α_k⟩|τ_k in layer k. An upper bound: the
-    signs of the parts are not known.
+    To first order τ_k = p_k(e^{λ_kT} - 1)/λ_k, and p_j grows by |E⟨x, α_j⟩⟨x, α_k⟩|τ_k in layer k. An estimate with the
+    parts added up whatever their signs: one in twenty random prompts moved farther, by a factor of 1.7 at the most,
+    since rounding goes on within a layer and second order is left out.
     """
     seen = prompt.points @ axes.T
     coupling = np.abs((prompt.weights[:, None] * seen).T @ seen)
