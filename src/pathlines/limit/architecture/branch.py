@@ -1,15 +1,15 @@
 """What adding a random branch does to the Gram matrix of the residual stream, with its first finite-width effects.
 
 h' = αh + f, where f is Gaussian given the past, independent between coordinates, with Gram matrix F: G' = α²G + F on
-average (``gram_layer``). The width d is finite, so scalar products fluctuate. With A = h'_i·h'_j/d, B_i = |h'_i|²/d,
+average. The width d is finite, so scalar products fluctuate. With A = h'_i·h'_j/d, B_i = |h'_i|²/d,
 P_i = E B_i, C = E A (the terms in 1/e come from the inner matrix of the branch, of e units; derived):
 
     Cov(A, B_i) = (2/d)(P_i C - G_ii G_ij) + (2/e) F_ii F_ij,    Var B_i = (2/d)(P_i² - G_ii²) + (2/e) F_ii²,
     Cov(B_i, B_j) = (2/d)(C² - G_ij²) + (2/e) F_ij²,
 
 and E cos = C/√(P_iP_j) [1 - ½Σ Cov(a,b) + ¼Cov(b_i,b_j) + ⅜Σ Var b] to first order, lower-case being relative. For
-small F this is the correction of ``gram_layer``, 1-(2-K²)/d on S_ij; without stream 1-(1-ρ²)/2d, that of cosines of
-Gaussian vectors.
+small F this is the correction of ``homogenized.gram.gram_layer``, 1-(2-K²)/d on S_ij; without stream 1-(1-ρ²)/2d,
+that of cosines of Gaussian vectors.
 
 A branch with a norm of its own (``normed``) has fixed lengths: the terms in F_ii F_ij, F_ii² and F_ij² of these three
 are absent, and its mean products are F_ij [1 - (1-ρ_ij²)(1/2d + 1/2e)], ρ its cosines.
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathlines.limit.homogenized.gram import gram_layer
+_ROUNDING = 1e-13
 
 
 class Stream(NamedTuple):
@@ -51,8 +51,7 @@ def stream_of(gram: np.ndarray) -> Stream:
 
 def added(stream: Stream, branch: np.ndarray, skip: float = 1.0) -> Stream:
     """h' = αh + f in infinite width."""
-    found = gram_layer(stream.cosines, branch, 1.0, powers=skip**2 * stream.powers)
-    return Stream(np.clip(found.gram, -1.0, 1.0), found.powers)
+    return stream_of(skip**2 * stream.gram + branch)
 
 
 def width_correction(
@@ -95,6 +94,11 @@ class Sensitivity:
         """δc of a change of the Gram matrix."""
         return float(self.weight @ change @ self.weight - self.diagonal @ np.diag(change))
 
+    def rounding(self, change: np.ndarray) -> float:
+        """What ``of`` may return for a change that leaves c as it is."""
+        size = np.abs(change)
+        return float(_ROUNDING * (self.weight @ size @ self.weight + np.abs(self.diagonal) @ np.diag(size)))
+
     def times(self, matrix: np.ndarray) -> np.ndarray:
         """u·matrix."""
         return np.outer(self.weight, self.weight @ matrix) - self.diagonal[:, None] * matrix
@@ -103,7 +107,10 @@ class Sensitivity:
 def noise(
     stream: Stream, before: np.ndarray, branch: np.ndarray, d: float, inner: float, normed: bool = False
 ) -> list[np.ndarray]:
-    """One matrix for each independent source, at the stream after the branch."""
+    """One matrix for each independent source, at the stream after the branch; none where rounding is all there is.
+
+    Of tokens that are nearly one, c barely moves: what is left of a variance is then the difference of equal numbers.
+    """
     u = Sensitivity(stream)
     turned = u.times(branch)
     crossed = before @ turned
@@ -117,8 +124,8 @@ def noise(
     found = []
     for source in sources:
         variance = u.of(source)
-        if variance > 0:
-            found.append(source / np.sqrt(variance))
+        if variance > u.rounding(source):
+            found.append(0.5 * (source + source.T) / np.sqrt(variance))
     return found
 
 

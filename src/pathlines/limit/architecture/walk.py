@@ -18,6 +18,8 @@ from pathlines.limit.architecture.layer import Branch, LayerMap, around
 from pathlines.limit.architecture.prediction import CAUSES, Prediction
 from pathlines.limit.architecture.rank import directions_after, expected_rank
 
+_HALVINGS = 8
+
 
 class Walk:
     """The state of a prediction: stream, mode of fluctuations, and what was recorded."""
@@ -114,12 +116,17 @@ class Walk:
         return self.layer.branch("attention", stream, self.drawn).gram
 
     def _carried(self, kind: str, drawn: DrawnGram | None) -> np.ndarray:
-        """The mode after the branch, whose own response to it counts: half the difference of both ends."""
-        up, down = (
-            added(end, self.layer.branch(kind, end, drawn).gram, self.layer.architecture.skip)
-            for end in around(self.stream, self.mode)
-        )
-        return 0.5 * (up.gram - down.gram)
+        """The mode after the branch, whose own response to it counts: half the difference of both ends.
+
+        The ends of a mode that is no small one need not be products of any tokens; then the response is that to a part.
+        """
+        for part in 0.5 ** np.arange(_HALVINGS):
+            ends = around(self.stream, part * self.mode)
+            grams = [self.layer.branch(kind, end, drawn).gram for end in ends]
+            if all(np.all(np.diag(gram) >= 0) for gram in grams):
+                up, down = (added(*pair, self.layer.architecture.skip) for pair in zip(ends, grams, strict=True))
+                return 0.5 / part * (up.gram - down.gram)
+        return self.layer.architecture.skip**2 * self.mode
 
     def prediction(self) -> Prediction:
         """What was recorded, by name."""
