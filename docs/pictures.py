@@ -45,6 +45,7 @@ FIGURES = (
     "transport/three-prompts",
     "transport/corridor",
     "followups/dual-filter",
+    "followups/proximal",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

@@ -25,6 +25,8 @@ _TOP = {
     "model.homogenized.random_transformer": "RandomTransformer",
     "model.followups.dual_filter": "DualFilter",
     "numerics.sources": "HiddenMarkov StateSpace",
+    "model.followups.potentials": "QuadraticPotential",
+    "transport.proximal_sampler": "ProximalSampler",
     "weights.gaussian": "GaussianHeads",
     "integrate.flow": "flow",
     "integrate.layers": "layers",

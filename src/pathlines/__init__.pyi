@@ -33,6 +33,8 @@ from pathlines.transport.sphere.interpolate import MeasureInterpolator as Measur
 from pathlines.model.base import Model as Model
 from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
 from pathlines.foundation.papers.shelf import PAPERS as PAPERS
+from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler
+from pathlines.model.followups.potentials import QuadraticPotential as QuadraticPotential
 from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
 from pathlines.transport.euclid.ridge import RidgeFlow as RidgeFlow
 from pathlines.integrate.run import Run as Run

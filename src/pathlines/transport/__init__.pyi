@@ -2,6 +2,7 @@
 from pathlines.transport import estimator as estimator
 from pathlines.transport import euclid as euclid
 from pathlines.transport import parameters as parameters
+from pathlines.transport import proximal_sampler as proximal_sampler
 from pathlines.transport import schedule as schedule
 from pathlines.transport import sphere as sphere
 from pathlines.transport import targets as targets
@@ -12,6 +13,8 @@ from pathlines.transport.targets import GaussianMixture as GaussianMixture
 from pathlines.transport.estimator import NotNumbersError as NotNumbersError
 from pathlines.transport.parameters import Parameters as Parameters
 from pathlines.transport.schedule import PieceSchedule as PieceSchedule
+from pathlines.transport.proximal_sampler import ProximalSample as ProximalSample
+from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler
 from pathlines.transport.verifier import Verified as Verified
 from pathlines.transport.schedule import check_count as check_count
 from pathlines.transport.estimator import check_covariance as check_covariance

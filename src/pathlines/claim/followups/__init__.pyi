@@ -1,2 +1,3 @@
 # Written by docs/stubs.py.
 from pathlines.claim.followups import dual_filter as dual_filter
+from pathlines.claim.followups import proximal as proximal

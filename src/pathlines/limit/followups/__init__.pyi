@@ -1,8 +1,21 @@
 # Written by docs/stubs.py.
 from pathlines.limit.followups import filtering as filtering
+from pathlines.limit.followups import proximal as proximal
 from pathlines.limit.followups.filtering import DualControl as DualControl
 from pathlines.limit.followups.filtering import Kalman as Kalman
+from pathlines.limit.followups.proximal import Quadratic as Quadratic
 from pathlines.limit.followups.filtering import bayes as bayes
+from pathlines.limit.followups.proximal import covariances as covariances
+from pathlines.limit.followups.proximal import divergence_from_normal as divergence_from_normal
 from pathlines.limit.followups.filtering import dual_control as dual_control
 from pathlines.limit.followups.filtering import error_covariances as error_covariances
 from pathlines.limit.followups.filtering import kalman as kalman
+from pathlines.limit.followups.proximal import limit_covariance as limit_covariance
+from pathlines.limit.followups.proximal import proximal_law as proximal_law
+from pathlines.limit.followups.proximal import pull_on_ring as pull_on_ring
+from pathlines.limit.followups.proximal import quadratic as quadratic
+from pathlines.limit.followups.proximal import ring as ring
+from pathlines.limit.followups.proximal import ring_radius as ring_radius
+from pathlines.limit.followups.proximal import shrinkages as shrinkages
+from pathlines.limit.followups.proximal import slowest as slowest
+from pathlines.limit.followups.proximal import stable_step as stable_step

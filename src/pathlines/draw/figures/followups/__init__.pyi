@@ -1,2 +1,3 @@
 # Written by docs/stubs.py.
 from pathlines.draw.figures.followups import dual_filter as dual_filter
+from pathlines.draw.figures.followups import proximal as proximal
