@@ -46,6 +46,7 @@ FIGURES = (
     "transport/corridor",
     "followups/dual-filter",
     "followups/proximal",
+    "followups/low-temperature",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

@@ -25,6 +25,7 @@ GOOD = {
     "collapse": "collapse --n 4 --d 8 --scheme post",
     "gaussian": "gaussian blow-up",
     "landscape": "landscape --beta 4",
+    "misassignment": "misassignment --simulate",
     "modes": "modes --n 10 --beta 4 --runs 2",
     "patterns": "patterns --beta 9",
     "retrieval": "retrieval --n 16 --mask window:4 --prompts 64",

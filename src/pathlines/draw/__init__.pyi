@@ -36,6 +36,7 @@ from pathlines.draw.orthographic import draw_paths as draw_paths
 from pathlines.draw.orthographic import draw_points as draw_points
 from pathlines.draw.modes_figure import draw_positions as draw_positions
 from pathlines.draw.orthographic import draw_sphere as draw_sphere
+from pathlines.draw.misassignment_figure import draw_start as draw_start
 from pathlines.draw.kept import drawn as drawn
 from pathlines.draw.modes_figure import ensemble_figure as ensemble_figure
 from pathlines.draw.modes_figure import estimator as estimator
@@ -45,6 +46,7 @@ from pathlines.draw.style import house_style as house_style
 from pathlines.draw.claim_figure import inline_svg as inline_svg
 from pathlines.draw.layout import legend_below as legend_below
 from pathlines.draw.retrieval_figure import masks_figure as masks_figure
+from pathlines.draw.misassignment_figure import misassignment_figure as misassignment_figure
 from pathlines.draw.style import new_figure as new_figure
 from pathlines.draw.gallery import picture as picture
 from pathlines.draw.bench_figure import plain_ticks as plain_ticks

@@ -4,6 +4,7 @@ from pathlines.integrate import certify as certify
 from pathlines.integrate import checked as checked
 from pathlines.integrate import checkpoint as checkpoint
 from pathlines.integrate import cluster_pulls as cluster_pulls
+from pathlines.integrate import concentration as concentration
 from pathlines.integrate import coupling as coupling
 from pathlines.integrate import forms as forms
 from pathlines.integrate import gaussian_fate as gaussian_fate
@@ -24,6 +25,7 @@ from pathlines.integrate.advance import Carry as Carry
 from pathlines.integrate.run import Certificate as Certificate
 from pathlines.integrate.influence import CircleInfluence as CircleInfluence
 from pathlines.integrate.coarsen import Coarsening as Coarsening
+from pathlines.integrate.concentration import Concentration as Concentration
 from pathlines.integrate.advance import Controls as Controls
 from pathlines.integrate.coupling import Coupling as Coupling
 from pathlines.integrate.gaussian_fate import Fate as Fate
@@ -62,6 +64,7 @@ from pathlines.integrate.checked import chosen_method as chosen_method
 from pathlines.integrate.cluster_pulls import closest as closest
 from pathlines.integrate.cluster_flow import cluster_flow as cluster_flow
 from pathlines.integrate.coarsen import coarsen as coarsen
+from pathlines.integrate.concentration import concentrate as concentrate
 from pathlines.integrate.advance import constant as constant
 from pathlines.integrate.coupling import coupled_chains as coupled_chains
 from pathlines.integrate.prompts import decoded as decoded

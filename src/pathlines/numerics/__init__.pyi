@@ -2,6 +2,7 @@
 from pathlines.numerics import draws as draws
 from pathlines.numerics import exponential_integral as exponential_integral
 from pathlines.numerics import few_samples as few_samples
+from pathlines.numerics import graded as graded
 from pathlines.numerics import jacobi as jacobi
 from pathlines.numerics import quadrature as quadrature
 from pathlines.numerics import runge_kutta as runge_kutta
@@ -10,6 +11,7 @@ from pathlines.numerics import sources as sources
 from pathlines.numerics.few_samples import ControlledSums as ControlledSums
 from pathlines.numerics.jacobi import Damping as Damping
 from pathlines.numerics.draws import Draws as Draws
+from pathlines.numerics.graded import GradedCircle as GradedCircle
 from pathlines.numerics.sources import HiddenMarkov as HiddenMarkov
 from pathlines.numerics.sources import StateSpace as StateSpace
 from pathlines.numerics.quadrature import WeightedNodes as WeightedNodes
@@ -30,6 +32,7 @@ from pathlines.numerics.draws import folded as folded
 from pathlines.numerics.quadrature import gauss_hermite as gauss_hermite
 from pathlines.numerics.quadrature import gauss_legendre as gauss_legendre
 from pathlines.numerics.draws import gaussian_pairs as gaussian_pairs
+from pathlines.numerics.graded import graded_circle as graded_circle
 from pathlines.numerics.exponential_integral import log_ei as log_ei
 from pathlines.numerics.jacobi import orthogonal_rows as orthogonal_rows
 from pathlines.numerics.sources import probabilities as probabilities

@@ -73,9 +73,10 @@ class ProximalSampler:
     (P⁻¹ - T²MPM)/β [derived], and n particles add about 0.1/(nτ) of that, τ = T times the eigenvalues of MP [measured].
     The kernel convolved with the particles, ``log_density``, has no bias of T on quadratics.
 
-    Good values: M near the covariance of the target times β (then one T suits all directions), T = 0.05 to 0.2, η = T
-    to 2T, n = 100 to 1000, a few hundred steps. Where V bends up by more than 1/(TM) particles gather on lines. Cost of
-    a step O(n²d), n gradients of V and the normaliser's work.
+    Good values: M near the covariance of the target times β (then one T suits all directions), T = 0.05 to 0.2, η =
+    T to 2T, n = 100 to 1000, a few hundred steps, in few dimensions: 200 particles in d = 10 end far too narrow.
+    Where V bends up by more than 1/(TM) particles gather on lines. Cost of a step O(n²d), n gradients of V and the
+    normaliser's work.
 
     Args:
         potential: V, a JAX function of one point (d,), or a ``QuadraticPotential``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from pathlines.limit.followups import proximal as theory
 from pathlines.model.followups.potentials import QuadraticPotential
 from pathlines.model.followups.proximal import CONVENTION, ProximalAttention
 from pathlines.numerics.quadrature import WeightedNodes, trapezoid
+from pathlines.numerics.sources import covariance
 
 Regularisation = Annotated[of.Positive, means("regularisation of the proximal", "T")]
 SpreadStart = Annotated[of.Positive, means("variance of the particles at the start, a share of the target's", "S₀")]
@@ -51,7 +52,16 @@ def at_rest(q: theory.Quadratic, step: float, count: int, spacing: float, left: 
     return "" if resolved(q, spacing, left) else "more nodes"
 
 
-def carried(q: Any, nodes: WeightedNodes, step: float, count: int, every: int) -> np.ndarray:
+class Target(NamedTuple):
+    """V = ½xᵀPx with P ``precision``, and M, T, β."""
+
+    precision: np.ndarray
+    preconditioner: np.ndarray
+    regularisation: float
+    beta: float
+
+
+def carried(q: Target, nodes: WeightedNodes, step: float, count: int, every: int) -> np.ndarray:
     """Covariances of weighted particles under layers of the attention block, from the start on."""
     potential = QuadraticPotential(q.precision)
     model = ProximalAttention(
@@ -94,10 +104,10 @@ def spacing(nodes: int) -> float:
     return 2 * REACH / (nodes - 1)
 
 
-def of_case(case: tuple[float, ...]) -> theory.Quadratic:
+def of_case(case: tuple[float, ...]) -> Target:
     """P = 1/s²."""
     s2, beta, pull, m = case
-    return theory.quadratic([[1 / s2]], m, pull, beta)
+    return Target(np.array([[1 / s2]]), np.array([[m]]), pull, beta)
 
 
 def simulate_limit(s: Cases) -> Evidence:
@@ -115,7 +125,7 @@ def simulate_limit(s: Cases) -> Evidence:
 
 def predict_limit(s: Cases) -> Evidence:
     """S_∞ = (s²/β)(1 - T²M²/s⁴), whatever the step."""
-    known = [of_case(case) for case in s.cases]
+    known = [theory.quadratic(*of_case(case)) for case in s.cases]
     values = [[float(theory.limit_covariance(q)[0, 0])] * len(s.steps) for q in known]
     advice = next(filter(None, (at_rest(q, h, s.count, spacing(s.nodes)) for q in known for h in s.steps)), "")
     return Evidence({"variance": np.array(values)}, undecided={"variance": advice} if advice else {})
@@ -152,11 +162,10 @@ class Plane(Setting):
     nodes: Annotated[int, at_least(9), means("nodes that carry the law, each way")] = 31
 
 
-def of_plane(s: Plane) -> theory.Quadratic:
-    """Refuses what is not symmetric and positive."""
-    if len(s.precision) != 2:
-        raise ArgumentError(f"Setting `precision` must be a matrix 2 × 2, but is {s.precision}.")
-    return theory.quadratic(s.precision, np.array(s.preconditioner), s.regularisation, s.beta)
+def of_plane(s: Plane) -> Target:
+    """Refuses what is not symmetric and positive, two by two."""
+    p, m = (covariance(name, getattr(s, name), 2, positive=True) for name in ("precision", "preconditioner"))
+    return Target(p, m, s.regularisation, s.beta)
 
 
 PLANE_REACH = 6.5
@@ -175,7 +184,7 @@ def simulate_plane(s: Plane) -> Evidence:
 
 def predict_plane(s: Plane) -> Evidence:
     """S_∞ = (P⁻¹ - T²MPM)/β, and the recursion."""
-    q = of_plane(s)
+    q = theory.quadratic(*of_plane(s))
     path = theory.covariances(q, 0.5 * np.linalg.inv(q.precision) / q.beta, s.step, s.count)
     values = {"covariance": theory.limit_covariance(q), "after_five": path[min(5, s.count) - 1]}
     curves = tuple(
@@ -229,7 +238,7 @@ def simulate_first(s: FirstSteps) -> Evidence:
 
 def predict_first(s: FirstSteps) -> Evidence:
     """S⁺ = S(1 - ηM/s² + ηM/(β(m²S + q)))²."""
-    q = of_case((s.variance, s.beta, s.regularisation, s.preconditioner))
+    q = theory.quadratic(*of_case((s.variance, s.beta, s.regularisation, s.preconditioner)))
     path = theory.covariances(q, [[s.start]], s.step, s.count)[:, 0, 0]
     tau = theory.shrinkages(q)[0]
     # the kernel beside the widest law on the way
@@ -303,7 +312,7 @@ def predict_particles(s: Particles) -> Evidence:
     """S_∞."""
     if sorted(set(s.sizes)) != list(s.sizes) or len(s.sizes) < 2:
         raise ArgumentError(f"Setting `sizes` must be two numbers or more that increase, but is {s.sizes}.")
-    q = of_case((s.variance, s.beta, s.regularisation, s.preconditioner))
+    q = theory.quadratic(*of_case((s.variance, s.beta, s.regularisation, s.preconditioner)))
     limit, tau = float(theory.limit_covariance(q)[0, 0]), theory.shrinkages(q)[0]
     curve = Curve("infinitely many", np.array(s.sizes, float), np.full(len(s.sizes), limit))
     advice = at_rest(q, s.step, s.count, 0.0, 1e-5)
