@@ -69,6 +69,12 @@ class LayerMap(Generic[A]):
             parts.append(shaped._replace(bias=ratio * found.bias))
         return parts[0] if len(parts) == 1 else _together(*parts)
 
+    def bare(self, kind: str, x: np.ndarray, attended: Attended | None = None) -> np.ndarray:
+        """F of one branch at its input X, before any norm of its own."""
+        if kind == "attention":
+            return self.numbers.attention * (attended or self.attended)(x)
+        return self.numbers.perceptron * perceptron_gram(self.architecture, x).gram
+
     def perceptron_slope(self, stream: Stream) -> float:
         """How much the perceptron's products rise with the cosines of its tokens."""
         away = _SMALL * (1 - stream.cosines)

@@ -9,6 +9,7 @@ Cost O(samples n²(n+p)). Errors average over heads and over tokens, so few toke
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +33,22 @@ def enough_samples(n: int, samples: int = SAMPLES) -> int:
     return max(samples, 2 * (samples * MANY // (2 * n)))
 
 
-def sampled_heads(
+class DrawnHead(NamedTuple):
+    """Attention weights of one head, its queries and keys per unit of σ_Q√d and σ_K√d, rotated.
+
+    ``query`` carries the sign of the logits; ``slope`` is the derivative of capped logits (1 without a cap).
+    """
+
+    weights: np.ndarray
+    query: np.ndarray
+    key: np.ndarray
+    slope: np.ndarray | float = 1.0
+
+
+def drawn_heads(
     architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int = SAMPLES, context: int = 0
-) -> SampledHeads:
-    """Over ``samples`` heads in antithetic pairs; ``bias`` (heads or 1, n, n) is added to logits, -∞ where masked.
+) -> Iterator[DrawnHead]:
+    """``samples`` heads in antithetic pairs; ``bias`` (heads or 1, n, n) is added to logits, -∞ where masked.
 
     Positions are counted anew after each ``context`` tokens (0: never).
     """
@@ -44,23 +57,32 @@ def sampled_heads(
     cos, sin = np.cos(angles), np.sin(angles)
     values, vectors = np.linalg.eigh(x)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
+    scale = a.logit_multiplier * (1.0 if a.qk_norm else a.width * sigma.query * sigma.key)
     rng = np.random.default_rng(seed)
-    gram, entropy = np.zeros((n, n)), np.zeros(n)
     for draw in range(samples // 2):
         query, key = (root @ rng.standard_normal((n, a.head_dim)) for _ in range(2))
         if a.qk_norm:
             query, key = (y / np.sqrt(np.mean(y * y, axis=1, keepdims=True)) for y in (query, key))
-        else:
-            query = a.width * sigma.query * sigma.key * query
         if angles.size:
-            query, key = (_rotated(y, cos, sin) for y in (query, key))
-        logits = a.logit_multiplier * (query @ key.T)
+            query, key = (rotated_heads(y, cos, sin) for y in (query, key))
+        logits = scale * (query @ key.T)
+        slope: np.ndarray | float = 1.0
         if a.logit_cap:
-            logits = a.logit_cap * np.tanh(logits / a.logit_cap)
+            bent = np.tanh(logits / a.logit_cap)
+            logits, slope = a.logit_cap * bent, 1 - bent * bent
         for sign in (1.0, -1.0):
-            pi = softmax(sign * logits + bias[draw % len(bias)], axis=1)
-            gram += pi @ x @ pi.T
-            entropy -= np.sum(pi * np.log(np.where(pi > 0, pi, 1.0)), axis=1)
+            yield DrawnHead(softmax(sign * logits + bias[draw % len(bias)], axis=1), sign * query, key, slope)
+
+
+def sampled_heads(
+    architecture: Architecture, x: np.ndarray, bias: np.ndarray, seed: int, samples: int = SAMPLES, context: int = 0
+) -> SampledHeads:
+    """The averages over heads that are drawn so."""
+    n = len(x)
+    gram, entropy = np.zeros((n, n)), np.zeros(n)
+    for pi, *_ in drawn_heads(architecture, x, bias, seed, samples, context):
+        gram += pi @ x @ pi.T
+        entropy -= np.sum(pi * np.log(np.where(pi > 0, pi, 1.0)), axis=1)
     return SampledHeads(gram / samples, entropy / samples)
 
 
@@ -72,7 +94,7 @@ def frequencies(architecture: Architecture) -> np.ndarray:
     return architecture.rope_base ** (-np.arange(half) / half)
 
 
-def _rotated(y: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+def rotated_heads(y: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
     """Rotary positions on the first part of each head, halves paired."""
     half = cos.shape[1]
     first, second, rest = y[:, :half], y[:, half : 2 * half], y[:, 2 * half :]
