@@ -244,8 +244,8 @@ class GradientSample:
     """One seed: the module, the stream and its gradients, and those of embedding and head."""
 
     def __init__(
-        self, architecture: Architecture, tokens: int | Sequence[int] | Array, seed: int, loss: str | Array = "iid",
-        labels: Array | None = None, head: float | None = None, dtype: Any = np.float32,
+        self, architecture: Architecture, tokens: int | Sequence[int] | Array, seed: int | Sequence[int],
+        loss: str | Array = "iid", labels: Array | None = None, head: float | None = None, dtype: Any = np.float32,
     ) -> None:  # fmt: skip
         a = architecture
         self.module = GradientModule(a, np.random.Generator(np.random.SFC64(seed)), dtype)
