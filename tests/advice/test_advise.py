@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 import pathlines as pl
-from pathlines.advice import Target, advise, simulate
+from pathlines.advice import Target, advice_figure, advise, gradient_lines, simulate, simulate_gradients
 from pathlines.advice.knobs import KNOBS, WHAT_IFS
 from pathlines.advice.terminal import curve_lines
-from pathlines.architecture import Architecture, Deviations
+from pathlines.architecture import Architecture, Deviations, from_numbers
 from pathlines.cli import advise as command
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.architecture.predict import cosine_curve
@@ -157,3 +157,23 @@ def test_advice_needs_no_simulator(code):
     end = "; print(sorted({'jax', 'torch', 'matplotlib', 'xarray'} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", f"import sys; {code}{end}"], capture_output=True, text=True)
     assert done.stderr.strip().endswith("[]"), done.stderr
+
+
+def test_gradients_go_with_the_advice(tmp_path):
+    """Two sentences, a table in JSON, random modules beside them, and two panels."""
+    advice = advise(from_numbers((64, 4, 3, 128, 256, 0.06)).architecture, 12, what_if=False)
+    found = advice.gradients
+    table = advice.as_dict()["gradients"]
+    assert set(table["matrices"]) == {"query", "key", "value", "output", "mlp_in", "mlp_out"}
+    assert len(table["stream"]) == 4
+    measured = simulate_gradients(advice.architecture, 12, seeds=12)
+    assert max(measured.errors(found).values()) < 0.2
+    assert len(gradient_lines(found, measured)) >= 3
+    assert len(advice_figure(advice, None, measured).axes) > len(
+        advice_figure(msgspec.structs.replace(advice, gradients=None)).axes
+    )
+
+
+def test_one_layer_for_every_depth_has_no_prediction_of_gradients():
+    shared = from_numbers((64, 4, 3, 128, 256, 0.06)).architecture.changed(shared=True)
+    assert advise(shared, 8, what_if=False).gradients is None

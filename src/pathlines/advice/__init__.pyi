@@ -1,6 +1,7 @@
 # Written by docs/stubs.py.
 from pathlines.advice import advice as advice
 from pathlines.advice import figure as figure
+from pathlines.advice import gradients as gradients
 from pathlines.advice import knobs as knobs
 from pathlines.advice import page as page
 from pathlines.advice import target as target
@@ -8,6 +9,7 @@ from pathlines.advice import terminal as terminal
 from pathlines.advice.advice import Advice as Advice
 from pathlines.advice.target import Change as Change
 from pathlines.advice.knobs import Knob as Knob
+from pathlines.advice.gradients import MeasuredGradients as MeasuredGradients
 from pathlines.advice.advice import Outcome as Outcome
 from pathlines.advice.simulate import Simulated as Simulated
 from pathlines.advice.target import Target as Target
@@ -16,6 +18,8 @@ from pathlines.advice.figure import advice_figure as advice_figure
 from pathlines.advice.advice import advise as advise
 from pathlines.advice.target import change as change
 from pathlines.advice.terminal import curve_lines as curve_lines
+from pathlines.advice.gradients import gradient_lines as gradient_lines
 from pathlines.advice.simulate import simulate as simulate
+from pathlines.advice.gradients import simulate_gradients as simulate_gradients
 from pathlines.advice.target import smallest_first as smallest_first
 from pathlines.advice.page import write_page as write_page

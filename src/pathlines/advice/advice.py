@@ -14,6 +14,7 @@ from pathlines.advice.target import Change, Target, change, smallest_first
 from pathlines.architecture import Architecture
 from pathlines.architecture.read import Source, architecture_of
 from pathlines.foundation.progress import Progress
+from pathlines.limit.architecture.gradients import Gradients, predict_gradients
 from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.architecture.predict import cosine_curve, predict
 from pathlines.limit.architecture.prediction import Prediction
@@ -44,7 +45,8 @@ class Advice(msgspec.Struct, frozen=True):
     ``collapse``: the first layer whose mean cosine reaches each level (None: not within four times the depth).
     ``layer`` is the one that what-ifs and target are about; ``met`` is None without a target. ``whole_context``: the
     mean cosine there for as many different tokens as the context holds (simplex map; None where a mask or a shared
-    layer makes it wrong).
+    layer makes it wrong). ``gradients``: those that training starts with, for a loss that gives every token a gradient
+    of its own (None where one layer serves every depth).
     """
 
     architecture: Architecture
@@ -58,6 +60,7 @@ class Advice(msgspec.Struct, frozen=True):
     changes: tuple[Change, ...]
     assumptions: tuple[str, ...]
     whole_context: float | None = None
+    gradients: Gradients | None = None
 
     @property
     def met(self) -> bool | None:
@@ -93,6 +96,7 @@ class Advice(msgspec.Struct, frozen=True):
             "regime": list(self.regime),
             "causes_of_last_layer": causes,
             "prediction": self.prediction.as_dict(),
+            "gradients": None if self.gradients is None else self.gradients.as_dict(),
             "assumptions": list(self.assumptions),
         }
 
@@ -142,6 +146,7 @@ def advise(
         smallest_first(changes),
         _assumptions(architecture, prediction),
         _whole_context(architecture, layer),
+        None if architecture.shared else predict_gradients(architecture, tokens),
     )
 
 

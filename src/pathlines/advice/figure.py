@@ -8,15 +8,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pathlines.advice.advice import Advice
+from pathlines.advice.gradients import NAMES, MeasuredGradients
 from pathlines.advice.simulate import Simulated
 from pathlines.draw.style import COLOURS, MUTED, THEORY, band, house_style, new_figure
 from pathlines.limit.architecture.prediction import CAUSES
 
 
-def advice_figure(advice: Advice, simulated: Simulated | None = None) -> Figure:
-    """Four panels over the layers."""
+def advice_figure(
+    advice: Advice, simulated: Simulated | None = None, measured: MeasuredGradients | None = None
+) -> Figure:
+    """Four panels over the layers, and two of gradients where they are predicted."""
     with house_style():
-        figure, ((cosine, causes), (stream, attention)) = new_figure(2, 2, width=4.3, height=2.7)
+        rows = 2 if advice.gradients is None else 3
+        figure, ((cosine, causes), (stream, attention), *below) = new_figure(rows, 2, width=4.3, height=2.7)
         _cosine(cosine, advice, simulated)
         _causes(causes, advice)
         _stream(stream, advice)
@@ -25,7 +29,39 @@ def advice_figure(advice: Advice, simulated: Simulated | None = None) -> Figure:
             axes.set_xlabel(r"layer $\ell$")
             axes.set_xlim(0, len(advice.prediction.mean_cosine) - 1)
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for norms, matrices in below:
+            _gradients(norms, matrices, advice, measured)
         return figure
+
+
+def _gradients(norms: Axes, matrices: Axes, advice: Advice, measured: MeasuredGradients | None) -> None:
+    """‖g_ℓ‖ with the spread of seeds, and ‖∂W‖ by kind over layers."""
+    found = advice.gradients
+    assert found is not None
+    layers = np.arange(len(found.stream))
+    factor = np.exp(found.seed_spread)
+    norms.plot(layers, found.stream, color=COLOURS[0], label="predicted ± s.d. over seeds")
+    norms.fill_between(layers, found.stream / factor, found.stream * factor, color=COLOURS[0], alpha=0.22, lw=0)
+    if measured is not None:
+        error = np.exp(np.array(measured.spread))
+        mean = np.array(measured.stream)
+        norms.errorbar(
+            layers, mean, (mean - mean / error, mean * error - mean), fmt="o", ms=3, mfc="white", lw=0.8,
+            color=COLOURS[1], label=f"{measured.seeds} random modules", zorder=6, clip_on=False,
+        )  # fmt: skip
+    norms.set(title="gradient norm of the stream", yscale="log", xlabel=r"layer $\ell$")
+    norms.legend(loc="best")
+    for k, (name, values) in enumerate(found.matrices.items()):
+        own = np.arange(1, len(values) + 1)
+        matrices.plot(own, values, color=COLOURS[k % len(COLOURS)], label=NAMES[name])
+        if measured is not None:
+            matrices.plot(own, measured.matrices[name], "o", ms=2.5, color=COLOURS[k % len(COLOURS)])
+    positive = all(np.all(values > 0) for values in found.matrices.values())
+    matrices.set(title="gradient norms of matrices", yscale="log" if positive else "linear", xlabel=r"layer $\ell$")
+    matrices.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7.5)
+    for axes in (norms, matrices):
+        axes.set_xlim(0, len(found.stream) - 1)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _cosine(axes: Axes, advice: Advice, simulated: Simulated | None) -> None:

@@ -11,7 +11,7 @@ from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outp
 from pathlines.cli.generated import Choice, as_choice, with_choices
 
 if TYPE_CHECKING:
-    from pathlines.advice import Advice, Simulated
+    from pathlines.advice import Advice, MeasuredGradients, Simulated
     from pathlines.architecture import Architecture, Reading
 
 WEIGHTS = 1e14
@@ -96,11 +96,12 @@ def advise(
     target = None if target_cosine is None else Target(target_cosine, layer)
     advice = advised(architecture, given, target)
     measured = _simulated(reading, given, advice, seeds, seed, changed=bool(chosen)) if simulate else None
+    gradients = _gradients(advice, given, seeds, seed) if simulate else None
     if as_json:
-        _print_json(reading, advice, measured)
+        _print_json(reading, advice, measured, gradients)
     else:
-        _print(reading, advice, measured)
-    _write(reading, advice, measured, report, figure, quiet=as_json)
+        _print(reading, advice, measured, gradients)
+    _write(reading, advice, measured, gradients, report, figure, quiet=as_json)
     if advice.met is False:
         raise typer.Exit(1)
 
@@ -180,7 +181,16 @@ def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, seed: int
     return msgspec.structs.replace(found, model=f"{found.model} ({reason})")
 
 
-def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None:
+def _gradients(advice: Advice, tokens: Any, seeds: int, seed: int) -> MeasuredGradients | None:
+    """Random modules with their reverse pass, where gradients are predicted and images are not needed."""
+    from pathlines.advice import simulate_gradients
+
+    if advice.gradients is None or advice.architecture.patch_inputs:
+        return None
+    return simulate_gradients(advice.architecture, tokens, seeds=seeds, seed=seed)
+
+
+def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradients: MeasuredGradients | None) -> None:
     import numpy as np
     from rich.table import Table
 
@@ -211,6 +221,11 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
         f"last layer: effective rank {found.effective_rank[-1]:.1f}, RMS {found.residual_rms[0]:.3g} → "
         f"{found.residual_rms[-1]:.3g}, entropy of attention {found.attention_entropy[-1]:.2f} nats"
     )
+    if advice.gradients is not None:
+        from pathlines.advice import gradient_lines
+
+        for line in gradient_lines(advice.gradients, gradients):
+            screen.print(f"gradients: {line}")
     for line in advice.regime:
         screen.print(f"· {line}")
     if advice.changes:
@@ -232,7 +247,9 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None) -> None
     screen.print("assumes: " + "; ".join(advice.assumptions) + ".")
 
 
-def _print_json(reading: Reading, advice: Advice, measured: Simulated | None) -> None:
+def _print_json(
+    reading: Reading, advice: Advice, measured: Simulated | None, gradients: MeasuredGradients | None
+) -> None:
     import msgspec
 
     document = advice.as_dict() | {
@@ -244,21 +261,25 @@ def _print_json(reading: Reading, advice: Advice, measured: Simulated | None) ->
         largest, mean = measured.errors(advice.prediction.mean_cosine)
         errors = {"largest_error": largest, "mean_error": mean}
         document |= {"simulated": msgspec.to_builtins(measured) | errors}
+    if gradients is not None and advice.gradients is not None:
+        errors = gradients.errors(advice.gradients)
+        document |= {"simulated_gradients": msgspec.to_builtins(gradients) | {"median_errors": errors}}
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
 def _write(
-    reading: Reading, advice: Advice, measured: Simulated | None, report: Path | None, figure: Path | None, quiet: bool
-) -> None:
+    reading: Reading, advice: Advice, measured: Simulated | None, gradients: MeasuredGradients | None,
+    report: Path | None, figure: Path | None, quiet: bool,
+) -> None:  # fmt: skip
     if report is not None:
         from pathlines.advice.page import write_page
 
-        write_page(report, reading, advice, measured)
+        write_page(report, reading, advice, measured, gradients)
     if figure is not None:
         from pathlines.advice.figure import advice_figure
         from pathlines.draw import save_figure
 
-        save_figure(advice_figure(advice, measured), figure)
+        save_figure(advice_figure(advice, measured, gradients), figure)
     for kind, path in (("report", report), ("figure", figure)):
         if path is not None and not quiet:
             console().print(f"{kind}: {path.resolve()}", soft_wrap=True)
