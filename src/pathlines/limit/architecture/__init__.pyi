@@ -4,6 +4,7 @@ from pathlines.limit.architecture import backward as backward
 from pathlines.limit.architecture import backward_attention as backward_attention
 from pathlines.limit.architecture import backward_norms as backward_norms
 from pathlines.limit.architecture import backward_perceptron as backward_perceptron
+from pathlines.limit.architecture import backward_shared as backward_shared
 from pathlines.limit.architecture import backward_spread as backward_spread
 from pathlines.limit.architecture import backward_start as backward_start
 from pathlines.limit.architecture import backward_tape as backward_tape
@@ -42,6 +43,7 @@ from pathlines.limit.architecture.prediction import Prediction as Prediction
 from pathlines.limit.architecture.backward_attention import Products as Products
 from pathlines.limit.architecture.sampled import SampledHeads as SampledHeads
 from pathlines.limit.architecture.branch import Sensitivity as Sensitivity
+from pathlines.limit.architecture.backward_shared import SharedGradients as SharedGradients
 from pathlines.limit.architecture.shared import SharedWalk as SharedWalk
 from pathlines.limit.architecture.summary import SimplexAttended as SimplexAttended
 from pathlines.limit.architecture.summary import SimplexCurve as SimplexCurve
@@ -59,6 +61,7 @@ from pathlines.limit.architecture.backward_norms import below_norm as below_norm
 from pathlines.limit.architecture.backward_attention import centred_gram as centred_gram
 from pathlines.limit.architecture.first_step import coherence as coherence
 from pathlines.limit.architecture.predict import cosine_curve as cosine_curve
+from pathlines.limit.architecture.backward_attention import cross_attention_back as cross_attention_back
 from pathlines.limit.architecture.backward import descended as descended
 from pathlines.limit.architecture.rank import directions_after as directions_after
 from pathlines.limit.architecture.sampled import drawn_heads as drawn_heads
@@ -97,6 +100,7 @@ from pathlines.limit.architecture.sampled import rotated_heads as rotated_heads
 from pathlines.limit.architecture.attention import rotation as rotation
 from pathlines.limit.architecture.sampled import sampled_heads as sampled_heads
 from pathlines.limit.architecture.backward_attention import score_products as score_products
+from pathlines.limit.architecture.backward_shared import shared_gradients as shared_gradients
 from pathlines.limit.architecture.gradient_laws import sharp_query_gain as sharp_query_gain
 from pathlines.limit.architecture.summary import simplex_summary as simplex_summary
 from pathlines.limit.architecture.start import start_gram as start_gram

@@ -96,6 +96,27 @@ def attention_back(
     return found._replace(heard=attended(x)) if seed is None else found
 
 
+def cross_attention_back(
+    attended: AttendedGram, cross: np.ndarray, left: np.ndarray, right: np.ndarray, gradient: np.ndarray,
+    directions: float,
+) -> AttentionPaths:  # fmt: skip
+    """One layer at two depths whose inputs have products ``cross``, ``left`` and ``right`` their own; expanded."""
+    a, b2 = attended.architecture, attended.b**2
+    products = Products(cross, score_products(a, cross))
+    scores, parts = Products(products.y, products.y), []
+    for row in attended.weights:
+        w = np.broadcast_to(row, cross.shape)
+        ends = [Products(x, score_products(a, x)) for x in (left, right)]
+        traces = [_traces(end, w, w) for end in ends]
+        pairs = _pairs(products, w, w, products.y) + traces[0][:, None] * traces[1] / directions
+        key = _key_path(products, w, w, gradient * products.y)
+        one, two = (_pull(end.y, w) for end in ends)
+        second = _key_path(scores, w, w, gradient * products.y) + one.T @ gradient @ w + w.T @ gradient @ two
+        value = w.T @ gradient @ w + b2 * second
+        parts.append(AttentionPaths(value, gradient * pairs, key, w @ cross @ w.T, pairs, pairs))
+    return AttentionPaths(*(np.mean([part[k] for part in parts], axis=0) for k in range(6)))
+
+
 def _heads(attended: AttendedGram, x: np.ndarray, seed: int) -> Iterator[DrawnHead]:
     return drawn_heads(attended.architecture, x, attended.bias, seed, min(DRAWS, attended.samples))
 
