@@ -13,8 +13,9 @@ demo: $(STAMP)
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
 # Claims that draw many random chains or prompts run 2.5 times longer so: they get the first level. Each of two workers begins with
 # half of the files, which share programs, and takes tests from the other when it has none left.
-QUICK_COMPILE := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
-QUICK_RUN     := --xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false
+WHOLE         := --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+QUICK_COMPILE := --xla_backend_optimization_level=0 $(WHOLE)
+QUICK_RUN     := --xla_backend_optimization_level=1 $(WHOLE)
 CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/causal/test_causal_claims.py
 PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow" --dist worksteal
 

@@ -13,41 +13,43 @@ import warnings
 from collections.abc import MutableMapping
 from importlib.metadata import PackageNotFoundError, version
 
-WRONG = {"0.10.2": "--xla_cpu_experimental_ynn_fusion_type="}
-"""For each version of jaxlib, the flag that avoids what it gets wrong."""
-QUICK = {"0.10.2": "--xla_cpu_use_fusion_emitters=false"}
-"""For each version of jaxlib (an unknown flag ends the process), the flag that compiles in a third of the time.
+WRONG = {"0.10.2": ("--xla_cpu_experimental_ynn_fusion_type=",)}
+"""For each version of jaxlib, the flags that avoid what it gets wrong."""
+QUICK = {"0.10.2": ("--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1")}
+"""For each version of jaxlib (an unknown flag ends the process), the flags that compile in a third of the time.
 
-Pure JAX loops over pairs then run up to three times slower, so it is for programs that run for a moment.
+Pure JAX loops over pairs then run up to three times slower, so they are for programs that run for a moment. These are
+not cut into parts for several threads: there is one.
 """
 
 
 def compile_quickly(environment: MutableMapping[str, str]) -> None:
-    """Add the flag to the XLA_FLAGS that processes started with ``environment`` will read."""
+    """Add the flags to the XLA_FLAGS that processes started with ``environment`` will read."""
     _add(QUICK, environment)
 
 
 def avoid_wrong_fusions() -> None:
-    """Add the flag to XLA_FLAGS, unless it is there; a warning when JAX has read its flags already."""
-    if not _lacks(WRONG, os.environ):
+    """Add the flags to XLA_FLAGS, unless they are there; a warning when JAX has read its flags already."""
+    lacking = _lacking(WRONG, os.environ)
+    if not lacking:
         return
-    flag = WRONG[version("jaxlib")]
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and bridge.backends_are_initialized():
         reason = "jaxlib 0.10.2 can compile products of matrices wrongly, and JAX ran before pathlines was imported"
-        warnings.warn(f"{reason}: import pathlines first, or set XLA_FLAGS={flag}", RuntimeWarning, stacklevel=3)
+        remedy = f"import pathlines first, or set XLA_FLAGS={' '.join(lacking)}"
+        warnings.warn(f"{reason}: {remedy}", RuntimeWarning, stacklevel=3)
         return
     _add(WRONG, os.environ)
 
 
-def _lacks(flags: dict[str, str], environment: MutableMapping[str, str]) -> bool:
+def _lacking(flags: dict[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> list[str]:
     try:
-        flag = flags.get(version("jaxlib"))
+        known = flags.get(version("jaxlib"), ())
     except PackageNotFoundError:
-        return False
-    return flag is not None and flag.split("=")[0] not in environment.get("XLA_FLAGS", "")
+        return []
+    return [flag for flag in known if flag.split("=")[0] not in environment.get("XLA_FLAGS", "")]
 
 
-def _add(flags: dict[str, str], environment: MutableMapping[str, str]) -> None:
-    if _lacks(flags, environment):
-        environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flags[version('jaxlib')]}".strip()
+def _add(flags: dict[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> None:
+    for flag in _lacking(flags, environment):
+        environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flag}".strip()
