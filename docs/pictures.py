@@ -47,6 +47,7 @@ FIGURES = (
     "followups/dual-filter",
     "followups/proximal",
     "followups/low-temperature",
+    "followups/mode-atlas",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

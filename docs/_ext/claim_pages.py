@@ -80,7 +80,7 @@ class Claims(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """One section for each claim; an erratum stands in the section of its correction, if that is of this paper."""
         self.paper = next(p for _, p in pathlines.PAPERS.items() if p.key == self.arguments[0])
-        mine = {i: c for i, c in pathlines.CLAIMS.items() if c.paper == self.paper}
+        mine = {i: c for i, c in pathlines.CLAIMS.items() if c.paper == self.paper and not c.alias_of}
         beside = {i for i, c in mine.items() if c.expected == "refuted" and c.corrected_by in mine}
         errata = {i: [mine[e] for e in mine if e in beside and mine[e].corrected_by == i] for i in mine}
         return [self.section(c, errata[i]) for i, c in mine.items() if i not in beside]
@@ -99,6 +99,10 @@ class Claims(SphinxDirective):
         chip = nodes.inline("", claim.expected, classes=["verdict", claim.expected])
         head = nodes.paragraph("", "", nodes.strong("", lead + claim.id), nodes.Text(" "), chip, classes=["claim-head"])
         parts = [head, plain(claim.statement, "statement"), plain(f"Where: {claim.where}", "where")]
+        if also := [i for i, c in pathlines.CLAIMS.items() if c.alias_of == claim.id]:
+            parts.append(
+                nodes.paragraph("", "Also: " + ", ".join(also), classes=["where"], ids=list(map(anchor, also)))
+            )
         if words := standing(claim.marks, claim.convention):
             parts.append(plain(words, "where"))
         if claim.corrected_by and pathlines.CLAIMS[claim.corrected_by].paper != self.paper:

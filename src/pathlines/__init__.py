@@ -27,6 +27,8 @@ _TOP = {
     "numerics.sources": "HiddenMarkov StateSpace",
     "model.followups.potentials": "QuadraticPotential",
     "transport.proximal_sampler": "ProximalSampler",
+    "limit.followups.mode_atlas": "mode_atlas",
+    "sweep.generic_ends": "generic_ends",
     "weights.gaussian": "GaussianHeads",
     "integrate.flow": "flow",
     "integrate.layers": "layers",

@@ -90,6 +90,7 @@ from pathlines.integrate.flow import flow as flow
 from pathlines.observable.patterns import fourier_moments as fourier_moments
 from pathlines.observable.patterns import fourier_phases as fourier_phases
 from pathlines.model.gaussian.closure import gaussian_closure as gaussian_closure
+from pathlines.sweep.generic_ends import generic_ends as generic_ends
 from pathlines.limit.reductions import gram as gram
 from pathlines.observable.perceptron_landscape import heaviest_mass as heaviest_mass
 from pathlines.observable.patterns import heavy_clusters as heavy_clusters
@@ -109,6 +110,7 @@ from pathlines.model.mean_field import mean_field as mean_field
 from pathlines.observable.sphere import mean_norm as mean_norm
 from pathlines.observable.pairs import mean_overlap as mean_overlap
 from pathlines.observable.overlap import mean_square as mean_square
+from pathlines.limit.followups.mode_atlas import mode_atlas as mode_atlas
 from pathlines.observable.sphere import mode_mass as mode_mass
 from pathlines.observable.sphere import mode_signs as mode_signs
 from pathlines.store.runs import open_run as open_run

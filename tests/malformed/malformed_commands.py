@@ -27,6 +27,7 @@ GOOD = {
     "landscape": "landscape --beta 4",
     "misassignment": "misassignment --simulate",
     "modes": "modes --n 10 --beta 4 --runs 2",
+    "modes-of": "modes-of {folder}/no-such-matrix.npy",
     "patterns": "patterns --beta 9",
     "retrieval": "retrieval --n 16 --mask window:4 --prompts 64",
     "probe": "probe {folder}/nowhere",
@@ -193,6 +194,12 @@ def hostile_problems():
     )
     tokens = ["", "a b", "1.5", "-1 2", "1 2 999999999999999999999", "nan", "1,,x", "5"]
     yield from (("advise 64 2 2 32 128 0.02 --ids {file}", "txt", text) for text in tokens)
+    matrices = ["", "x", "1 2\n3", "1 2\n3 4", "1 nan\nnan 1", "1", "1e999 0\n0 1", "\x00"]
+    yield from (("modes-of {file} --n 4", "txt", text) for text in matrices)
+    yield from (
+        (f"modes-of {{file}} {words}", "txt", "1 0\n0 2")
+        for words in ("--n 0", "--n 1000000000", "--beta -1", "--beta nan", "--starts -1", "--starts 0 --figure x.pdf")
+    )
     yield from (("modes --numbers {file} --beta 2", "npy", text) for text in ("", "x", "\x93NUMPY"))
     yield from (
         (f"{verb} {{file}}", "nc", text) for verb in ("show", "cite") for text in ("", "x", "\x89HDF\r\n\x1a\n")

@@ -71,7 +71,8 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     and zeros should notice, where no wrong constant disturbs them. ``where`` is the place in the paper: a theorem,
     equation, figure or section; what the paper does not state begins with "derived". ``marks`` say how well the
     statement is known to be the paper's own and ``convention``, in a sentence, what was fixed here where the paper's
-    form was not available (``foundation/marks.py``): both reach the reader wherever the claim is shown.
+    form was not available (``foundation/marks.py``): both reach the reader wherever the claim is shown. ``alias_of`` is
+    set on a second name (``also_known_as``).
     """
 
     id: str
@@ -93,6 +94,7 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
     mistakes: tuple[Mistake, ...] = ()
     marks: tuple[str, ...] = ()
     convention: str = ""
+    alias_of: str = ""
 
     @property
     def homes(self) -> tuple[str, str]:
@@ -106,11 +108,19 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
 
     def cost(self, size: str = "quick") -> Cost | None:
         """What it was measured to cost at that size; None if nobody has (``pathlines verify --costs`` does)."""
-        return kept_cost(self.id, self.homes[0], size)
+        return kept_cost(self.alias_of or self.id, self.homes[0], size)
 
     def setting(self, size: str = "quick", changes: Mapping[str, Any] | None = None) -> S:
         """The setting of that size with some fields changed; unknown names and what is not allowed are errors."""
         return changed(f"Claim `{self.id}`", self.full if size == "full" else self.quick, changes)
+
+    def also_known_as(self, id: str, **others: Any) -> Claim[S]:
+        """Register the same claim under a second id, by which a person may ask for it: an alias.
+
+        ``others`` are words that differ there (``where``, ``marks``). The two ids share settings, computations and
+        costs; asked for together they are simulated once.
+        """
+        return CLAIMS.register(id, msgspec.structs.replace(self, id=id, alias_of=self.alias_of or self.id, **others))
 
     def printed_as(
         self,
@@ -127,7 +137,7 @@ class Claim(msgspec.Struct, Generic[S], frozen=True):
 
         ``others`` are fields in which it differs from this claim all the same.
         """
-        own = {"blind": {}, "mistakes": (), "marks": (), "expected": "refuted", "corrected_by": self.id}
+        own = {"blind": {}, "mistakes": (), "marks": (), "expected": "refuted", "corrected_by": self.id, "alias_of": ""}
         changes = {**own, "where": where, **others}
         printed = {"id": id, "label": label, "statement": statement, "predict": predict, "note": note, **changes}
         return CLAIMS.register(id, msgspec.structs.replace(self, **printed))

@@ -50,7 +50,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The verdict on a claim with everything a referee needs. ``measured`` … ``error`` are those of the quantity that
     decides: the one with the largest error over tolerance. ``error`` is the deviation that is compared with the
     tolerance; ``uncertainty`` that of the measurement. ``objections`` names, where it was asked for, a mistake that
-    each bound and zero would notice ("" where none was found). ``marks`` and ``convention`` are those of the claim.
+    each bound and zero would notice ("" where none was found). ``marks``, ``convention`` and ``alias_of`` are those of
+    the claim.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Outcome(msgspec.Struct, frozen=True):
     where: str = ""
     marks: tuple[str, ...] = ()
     convention: str = ""
+    alias_of: str = ""
 
     @property
     def as_expected(self) -> bool:
@@ -156,6 +158,7 @@ def evaluate(
         versions=provenance(),
         marks=claim.marks,
         convention=claim.convention,
+        alias_of=claim.alias_of,
     )
 
 

@@ -134,7 +134,8 @@ def _grid(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Any:
 def _claim(entry: Any) -> list[tuple[str, Any]]:
     from pathlines.foundation.marks import standing
 
-    rows = [("claim", entry.id), ("label", entry.label), ("statement", entry.statement)]
+    also = f" (an alias of {entry.alias_of})" if entry.alias_of else ""
+    rows = [("claim", entry.id + also), ("label", entry.label), ("statement", entry.statement)]
     rows += [("paper", entry.paper.citation), ("where", entry.where or "not said")]
     rows += [("standing", words)] if (words := standing(entry.marks, entry.convention)) else []
     rows += [("expected", entry.expected + (f" (correct: {entry.corrected_by})" if entry.corrected_by else ""))]

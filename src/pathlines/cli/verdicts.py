@@ -134,6 +134,7 @@ def print_json(outcomes: list, failures: list) -> None:
             "where": entry.where,
             "marks": entry.marks,
             "convention": entry.convention,
+            "alias_of": entry.alias_of,
             "statement": entry.statement,
             "verdict": "error",
         }

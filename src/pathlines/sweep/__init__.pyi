@@ -4,6 +4,7 @@ from pathlines.sweep import general_weights as general_weights
 from pathlines.sweep import phase as phase
 from pathlines.sweep import planner as planner
 from pathlines.sweep import workers as workers
+from pathlines.sweep.generic_ends import End as End
 from pathlines.sweep.verify import Finished as Finished
 from pathlines.sweep.verify import Job as Job
 from pathlines.sweep.workers import Lost as Lost
@@ -11,6 +12,7 @@ from pathlines.sweep.planner import Plan as Plan
 from pathlines.sweep.planner import PlannedArchitecture as PlannedArchitecture
 from pathlines.sweep.general_weights import draw_weights as draw_weights
 from pathlines.sweep.general_weights import general_weights_diagram as general_weights_diagram
+from pathlines.sweep.generic_ends import generic_ends as generic_ends
 from pathlines.sweep.phase import phase_diagram as phase_diagram
 from pathlines.sweep.planner import plan_collapse as plan_collapse
 from pathlines.sweep.verify import recalled as recalled

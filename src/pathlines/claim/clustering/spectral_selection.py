@@ -223,7 +223,7 @@ def predict_polarisation(s: TwoTokens) -> Evidence:
     return Evidence({"signs_product": None, "alignment": None, "late_rate": None, **values}, curves=(curve,))
 
 
-claim(
+POLARISATION = claim(
     "clustering/CL-38",
     SPECTRAL_SELECTION,
     "polarisation of two tokens, V negative definite",

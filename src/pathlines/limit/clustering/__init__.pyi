@@ -27,6 +27,7 @@ from pathlines.limit.clustering.reduction import attention_numbers as attention_
 from pathlines.limit.clustering.symmetric import attractors as attractors
 from pathlines.limit.clustering.axis_kernel import axis_velocity as axis_velocity
 from pathlines.limit.clustering.mean_field import axisymmetric_flow as axisymmetric_flow
+from pathlines.limit.clustering.symmetric import bipolar_pulls as bipolar_pulls
 from pathlines.limit.clustering.symmetric import bipolar_threshold as bipolar_threshold
 from pathlines.limit.clustering.reduction import check_scheme as check_scheme
 from pathlines.limit.clustering.reduction import check_state as check_state

@@ -52,6 +52,14 @@ def bipolar_threshold(eigenvalue: float, beta: float, n_plus: int, n_minus: int)
     return float(eigenvalue * polarisation_factor(eigenvalue, beta, n_plus / n_minus))
 
 
+def bipolar_pulls(eigenvalue: float, beta: float, n_plus: int, n_minus: int) -> tuple[float, float]:
+    """(φ₊, φ₋) = ⟨x_i, A_i⟩ of both signs: the rates at which differences inside a sign die."""
+    positive_integer("n_plus", n_plus)
+    positive_integer("n_minus", n_minus)
+    phi = _attention(finite_number("eigenvalue", eigenvalue), finite_number("beta", beta, 0.0), n_plus, n_minus)[1]
+    return float(phi[0]), float(phi[1])
+
+
 def _check(eigenvalues: ArrayLike, p: int, beta: float, n_plus: int, n_minus: int) -> tuple[np.ndarray, float]:
     values = eigenvalue_list("eigenvalues", eigenvalues)
     positive_integer("p", p, 0)

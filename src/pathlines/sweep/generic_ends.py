@@ -1,0 +1,81 @@
+"""Where random starts end under a symmetric V = QᵀK: simulated, and told apart by eigenvectors and signs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pathlines.domain import Sphere
+from pathlines.foundation.errors import finite_number, positive_integer
+from pathlines.integrate import ensemble
+from pathlines.integrate.observe import positions
+from pathlines.limit.followups.mode_atlas import symmetric_matrix
+from pathlines.model import SelfAttention
+from pathlines.weights import FixedWeights
+
+ARRIVED = 1e-3
+"""Distance of a token from an eigenvector at which it has arrived."""
+STILL = 0.02
+"""Largest distance that a token may move over the last tenth of the run where it counts as at rest."""
+
+
+class End(NamedTuple):
+    """Where a share of the starts ended: "pure" with its eigenvector p (descending order) and split, "mixed" (at rest
+    elsewhere) or "moving"."""
+
+    kind: str
+    p: int
+    n_plus: int
+    n_minus: int
+    share: float
+
+
+def generic_ends(
+    value: Any, beta: float = 1.0, n: int = 20, starts: int = 64, seed: int = 0, until: float | None = None
+) -> list[End]:
+    """Where uniform random tokens end, the most frequent end first.
+
+    Args:
+        value: V, a symmetric matrix (d, d); Q = V and K = I.
+        beta: β ≥ 0.
+        n: tokens of each start.
+        starts: random starts. The more, the finer the shares.
+        seed: of the starts.
+        until: depth-time; by default 1000 over the largest |eigenvalue|.
+
+    Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085. Cost O(starts · n² d) a step.
+    """
+    matrix = symmetric_matrix("value", value)
+    values = np.linalg.eigvalsh(matrix)
+    scale = float(np.abs(values).max()) or 1.0
+    last = 1000.0 / scale if until is None else finite_number("until", until, 0.0)
+    value = np.diag(values[::-1])
+    run = ensemble(
+        SelfAttention(beta, weights=FixedWeights(value, query=value)),
+        partial(Sphere(len(values)).uniform, n=positive_integer("n", n)),
+        runs=positive_integer("starts", starts),
+        key=jax.random.key(seed),
+        times=np.array([0.9 * last, last]),
+        record=positions,
+    )
+    before, after = np.moveaxis(run["tokens"].values, 1, 0)
+    found = [_end(x, float(np.abs(x - y).max())) for x, y in zip(after, before, strict=True)]
+    kinds, counts = np.unique(found, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    named = [(KINDS[int(kinds[i][0])], [int(k) for k in kinds[i][1:]], float(counts[i] / starts)) for i in order]
+    return [End(kind, p, plus, minus, share) for kind, (p, plus, minus), share in named]
+
+
+KINDS = ("pure", "mixed", "moving")
+
+
+def _end(x: np.ndarray, moved: float) -> tuple[int, int, int, int]:
+    """(kind, p, n₊, n₋) of final tokens in coordinates of the eigenvectors."""
+    at = int(np.argmax(np.sum(x * x, axis=0)))
+    if np.all(np.linalg.norm(x - np.sign(x[:, [at]]) * np.eye(x.shape[1])[at], axis=1) < ARRIVED):
+        plus = int(np.sum(x[:, at] > 0))
+        return 0, at, max(plus, len(x) - plus), min(plus, len(x) - plus)
+    return (1 if moved < STILL else 2), -1, 0, 0
