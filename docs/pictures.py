@@ -48,6 +48,7 @@ FIGURES = (
     "followups/proximal",
     "followups/low-temperature",
     "followups/mode-atlas",
+    "followups/sharp-rates",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 
