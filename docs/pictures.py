@@ -49,6 +49,7 @@ FIGURES = (
     "followups/low-temperature",
     "followups/mode-atlas",
     "followups/sharp-rates",
+    "followups/multi-head",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

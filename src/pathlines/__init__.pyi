@@ -92,6 +92,8 @@ from pathlines.observable.patterns import fourier_phases as fourier_phases
 from pathlines.model.gaussian.closure import gaussian_closure as gaussian_closure
 from pathlines.sweep.generic_ends import generic_ends as generic_ends
 from pathlines.limit.reductions import gram as gram
+from pathlines.observable.head_energy import head_energy as head_energy
+from pathlines.observable.head_energy import head_power as head_power
 from pathlines.observable.perceptron_landscape import heaviest_mass as heaviest_mass
 from pathlines.observable.patterns import heavy_clusters as heavy_clusters
 from pathlines.observable.sphere import hemisphere_margin as hemisphere_margin

@@ -74,6 +74,9 @@ from pathlines.observable.patterns import fourier_moments as fourier_moments
 from pathlines.observable.patterns import fourier_phases as fourier_phases
 from pathlines.observable.distances import gaussian_distance as gaussian_distance
 from pathlines.observable.distances import gelbrich as gelbrich
+from pathlines.observable.head_energy import head_energy as head_energy
+from pathlines.observable.head_energy import head_power as head_power
+from pathlines.observable.head_energy import head_work as head_work
 from pathlines.observable.perceptron_landscape import heaviest_mass as heaviest_mass
 from pathlines.observable.patterns import heavy_clusters as heavy_clusters
 from pathlines.observable.sphere import hemisphere_margin as hemisphere_margin

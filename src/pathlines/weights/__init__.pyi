@@ -6,11 +6,13 @@ from pathlines.weights import identity as identity
 from pathlines.weights import law as law
 from pathlines.weights import mixture as mixture
 from pathlines.weights import offsets as offsets
+from pathlines.weights import paths as paths
 from pathlines.weights import piecewise as piecewise
 from pathlines.weights import random as random
 from pathlines.weights import shares as shares
 from pathlines.weights import varying as varying
 from pathlines.weights.law import Atoms as Atoms
+from pathlines.weights.paths import Decaying as Decaying
 from pathlines.weights.fixed import FixedWeights as FixedWeights
 from pathlines.weights.frozen import FrozenHeads as FrozenHeads
 from pathlines.weights.gaussian import GaussianHeads as GaussianHeads
@@ -19,6 +21,8 @@ from pathlines.weights.heads import Heads as Heads
 from pathlines.weights.identity import IdentityWeights as IdentityWeights
 from pathlines.weights.law import LAWS as LAWS
 from pathlines.weights.mixture import MixtureHeads as MixtureHeads
+from pathlines.weights.paths import Oscillating as Oscillating
+from pathlines.weights.paths import PiecewiseLinear as PiecewiseLinear
 from pathlines.weights.piecewise import PiecewiseWeights as PiecewiseWeights
 from pathlines.weights.offsets import Points as Points
 from pathlines.weights.varying import VaryingWeights as VaryingWeights
@@ -33,6 +37,7 @@ from pathlines.weights.random import gaussian_product as gaussian_product
 from pathlines.weights.random import goe as goe
 from pathlines.weights.shares import head_shares as head_shares
 from pathlines.weights.law import is_zero as is_zero
+from pathlines.weights.paths import ornstein_uhlenbeck as ornstein_uhlenbeck
 from pathlines.weights.gaussian import random_values as random_values
 from pathlines.weights.law import square_matrix as square_matrix
 from pathlines.weights.heads import stacked as stacked

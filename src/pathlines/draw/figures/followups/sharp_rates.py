@@ -41,8 +41,8 @@ class Paths(Setting):
     "followups/sharp-rates",
     QUANTITATIVE,
     "Left: W₂ to the limiting point mass under unnormalised attention on the circle, from a density carried by "
-    "weighted tokens; dashed, e^{−rt} with r = min(e^β, ½e^{−β}). Middle: local rate for n quantiles of the same density at "
-    "β = 0.3: each follows the mean field until its last token has left the antipode, then contracts at e^β (dashed: both). "
+    "weighted tokens; dashed, e^{−rt}, r = min(e^β, ½e^{−β}). Middle: local rate for n quantiles of the same density: "
+    "each follows the mean field until its last token has left the antipode, then contracts at e^β (dashed: both). "
     "Right: the sharp rate over β for d = 2 and 3 (dashed), with measured rates.",
     quick=Paths(),
 )
@@ -80,7 +80,7 @@ def _finite(axes: Axes, s: Paths) -> None:
     for rate, label in ((sharp_rate(2, s.beta), "$\\frac{1}{2}e^{-\\beta}$ and $e^{\\beta}$"), (np.exp(s.beta), None)):
         theory_line(axes, ends, [rate, rate], label)
     axes.set(xlabel="depth-time $t$", ylabel="local rate of $W_2$", title=f"finite n, β = {s.beta:g}")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.9))
+    axes.legend(loc="center right")
 
 
 def _rates(axes: Axes, s: Paths) -> None:
