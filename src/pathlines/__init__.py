@@ -24,6 +24,8 @@ _TOP = {
     "model.self_attention": "SelfAttention",
     "model.homogenized.random_transformer": "RandomTransformer",
     "model.followups.dual_filter": "DualFilter",
+    "model.followups.synchronising_pair": "SynchronisingPair",
+    "limit.followups.synchronisation": "synchronisation",
     "numerics.sources": "HiddenMarkov StateSpace",
     "model.followups.potentials": "QuadraticPotential",
     "transport.proximal_sampler": "ProximalSampler",

@@ -41,6 +41,7 @@ from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
 from pathlines.domain.sphere import Sphere as Sphere
 from pathlines.numerics.sources import StateSpace as StateSpace
+from pathlines.model.followups.synchronising_pair import SynchronisingPair as SynchronisingPair
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
 from pathlines.advice.advice import advise as advise
@@ -142,6 +143,7 @@ from pathlines.limit.reductions import simplex as simplex
 from pathlines.observable.sinkhorn import sinkhorn_iterations as sinkhorn_iterations
 from pathlines.observable.slow_manifold import slow_manifold_distance as slow_manifold_distance
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap
+from pathlines.limit.followups.synchronisation import synchronisation as synchronisation
 from pathlines.observable.gaussian import theta as theta
 from pathlines.integrate.observe import positions as tokens
 from pathlines.observable.pairs import u_max as u_max

@@ -78,6 +78,10 @@ def good_calls():
         "StateSpace": {
             "transition": EYE, "readout": EYE, "moves": EYE, "noise": EYE, "spread": EYE, "mean": np.zeros(2),
         },
+        "SynchronisingPair": {
+            "activation": "tanh", "sigma_w": 1.0, "sigma_b": 0.5, "width": 4, "attention": 1.0, "beta": 1.0,
+            "time_step": 0.01, "dimension": 3,
+        },
         "SelfAttention": {
             "beta": 2.0, "attention": softmax, "weights": pl.weights.IdentityWeights(), "perceptron": None,
             "multiplicities": np.ones(3), "space": "sphere", "summation": "auto", "mask": "causal",
@@ -197,6 +201,9 @@ def good_calls():
         "synchronous_coupling": {
             "model": sa, "mean_field": lambda multiplicities: sa, "law": nodes,
             "samples": ON_CIRCLE[None], "times": [0.1],
+        },
+        "synchronisation": {
+            "activation": "tanh", "d": 5, "sigma_w": 1.0, "sigma_b": 0.5, "attention": 1.0, "beta": 1.0,
         },
         "trapezoid": {**normal, "step": 0.5, "reach": 2.0, "drop": 0.0},
         "closure_horizon": {**matrices, "n": 10, "tolerance": 0.1},

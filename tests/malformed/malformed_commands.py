@@ -33,12 +33,14 @@ GOOD = {
     "probe": "probe {folder}/nowhere",
     "regime": "regime --layers 100",
     "staircase": "staircase --angles 0,1,2.5",
+    "synchronise": "synchronise --d 8",
     "tradeoff": "tradeoff --n 8",
     "transport": "transport check {folder}/no-such-file.json",
 }
 MEANT = {
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
+    ("synchronise", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},
     ("figure", "--figure"): {"{folder}", "{folder}/x"}, ("run", "--animate"): {"{folder}"},
     ("animate", "--animate"): {"{folder}"}, ("advise", "--target-cosine"): {"-1"},
@@ -77,6 +79,7 @@ HUGE = [
     "advise 768 12 12 1024 3072 0.02 --layers 1000000000",
     "advise 768 12 12 1024 3072 0.02 --n 1000000000",
     "advise 768 12 12 1024 3072 0.02 --simulate --seeds 1000000000",
+    "synchronise --simulate --runs 100000000000",
     "tradeoff --n 1000000000000000000",
     "gaussian blow-up --until 1e300",
 ]

@@ -1,4 +1,5 @@
 # Written by docs/stubs.py.
+from pathlines.claim.followups import common_noise as common_noise
 from pathlines.claim.followups import dual_filter as dual_filter
 from pathlines.claim.followups import low_temperature as low_temperature
 from pathlines.claim.followups import multi_head as multi_head

@@ -22,13 +22,13 @@ from scipy.special import erf, expit, ndtr
 from pathlines.architecture.record import Architecture
 from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.homogenized.perceptron_kernel import (
+    ACTIVATIONS,
     Activation,
-    by_quadrature,
     perceptron_kernel,
     perceptron_slope,
 )
 
-SILU = by_quadrature(lambda x: x * expit(x), lambda x: expit(x) * (1 + x * expit(-x)))
+SILU = ACTIVATIONS["silu"]
 WIDE = 8.0
 _LIKE = {"silu": ("gelu", math.sqrt(3) / math.pi, 2), "tanh": ("erf", math.sqrt(6) / math.pi, 0)}
 _TABULATED: dict[str, Activation | str] = {"silu": SILU, "tanh": "tanh"}

@@ -128,6 +128,7 @@ from pathlines.limit.homogenized.overlap_curve import overlap_curve as overlap_c
 from pathlines.limit.homogenized.gram import overlap_drift as overlap_drift
 from pathlines.limit.homogenized.overlap_law import overlap_law as overlap_law
 from pathlines.limit.homogenized.mean_field import own_covariance as own_covariance
+from pathlines.limit.homogenized.perceptron_kernel import own_means as own_means
 from pathlines.limit.homogenized.participation import pair_average as pair_average
 from pathlines.limit.homogenized.coincidence import pair_coincidence as pair_coincidence
 from pathlines.limit.homogenized.low_temperature import pair_diffusion as pair_diffusion

@@ -96,26 +96,31 @@ def resting_overlap(
 
 
 def mean_separation_rate(
-    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0, sigma_b: float = 0.0
 ) -> float:
     """(σ²/d)[(d-1)(κ'(1)-κ(1)) + 2κ(1)]: growth rate of E(1-R) at R = 1 under perceptron noise σ²κ/d alone."""
-    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength, sigma_b)
     return squared / d * ((d - 1) * (slope - top) + 2 * top)
 
 
 def typical_separation_rate(
-    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+    d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0, sigma_b: float = 0.0
 ) -> float:
     """(σ²/d)[(d-3)κ'(1) - (d-1)κ(1)]: drift of log(1-R) at R = 1; negative: tokens synchronise by noise.
 
     -2σ²κ(1)/d for relu and linear, the gap between the two top Lyapunov exponents of isotropic matrix noise.
     """
-    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength, sigma_b)
     return squared / d * ((d - 3) * slope - (d - 1) * top)
 
 
 def layer_separation_rates(
-    d: int, step: float, activation: str | Activation = "relu", sigma_w: float = 1.0, strength: float = 1.0
+    d: int,
+    step: float,
+    activation: str | Activation = "relu",
+    sigma_w: float = 1.0,
+    strength: float = 1.0,
+    sigma_b: float = 0.0,
 ) -> tuple[float, float]:
     """(typical, mean) separation rate per unit of time of layers x ← N(x + σ√δ u) of length δ = ``step`` (derived).
 
@@ -124,7 +129,7 @@ def layer_separation_rates(
     x + σ√δ u and s² = σ²δκ'(1)/d the gap 1-R is multiplied by |P_w(Δ̂ + s h)|²/|w|², where |P_wΔ̂|² = 1 - ⟨w,Δ̂⟩²/|w|²:
     tensor Gauss rules in ⟨w,x⟩, ⟨w,Δ̂⟩, the χ² of the d-2 other directions of w, h along P_wΔ̂ and the χ² of its others.
     """
-    d, top, slope, squared = _noise(d, activation, sigma_w, strength)
+    d, top, slope, squared = _noise(d, activation, sigma_w, strength, sigma_b)
     delta = finite_number("step", step, 0.0, open_low=True)
     others = positive_integer("d", d, 3) - 2
     a, s = squared * delta * top / d, squared * delta * slope / d
@@ -140,11 +145,13 @@ def layer_separation_rates(
     return float(np.sum(weights * np.log(ratio))) / delta, float(np.log(np.sum(weights * ratio))) / delta
 
 
-def synchronises(d: int, activation: str | Activation = "relu", sigma_w: float = 1.0) -> bool:
+def synchronises(d: int, activation: str | Activation = "relu", sigma_w: float = 1.0, sigma_b: float = 0.0) -> bool:
     """κ'(1)/κ(1) < (d-1)/(d-3), always true for d ≤ 3: nearby tokens come together under perceptron noise alone."""
-    return typical_separation_rate(d, activation, sigma_w) < 0
+    return typical_separation_rate(d, activation, sigma_w, sigma_b=sigma_b) < 0
 
 
-def _noise(d: int, activation: str | Activation, sigma_w: float, strength: float) -> tuple[int, float, float, float]:
-    top, slope = ends(activation, sigma_w)
+def _noise(
+    d: int, activation: str | Activation, sigma_w: float, strength: float, sigma_b: float
+) -> tuple[int, float, float, float]:
+    top, slope = ends(activation, sigma_w, sigma_b)
     return positive_integer("d", d, least=2), top, slope, finite_number("strength", strength, 0.0) ** 2

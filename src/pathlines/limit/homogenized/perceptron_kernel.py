@@ -9,7 +9,9 @@ x ↦ W_2 φ(W_1 √d x) with fresh Gaussian W_1, W_2 adds noise of covariance �
 
 gelu(z) = zΦ(z) (its kernel: derived); tanh and any other function by the trapezoid rule in two normal variables, which
 for functions analytic near the real axis converges exponentially (tanh at σ_w = 3: 1e-15 with 205² points, where
-Gauss-Hermite with 200² is at 1e-7). Slopes by Price's theorem, κ'(ρ) = s E[φ'(z)φ'(z')]. Setting:
+Gauss-Hermite with 200² is at 1e-7). Slopes by Price's theorem, κ'(ρ) = s E[φ'(z)φ'(z')]. A bias of variance σ_b² is
+shared by both tokens: the kernel is that of s = σ_w² + σ_b² at the correlation (σ_w²ρ + σ_b²)/s. At ρ = 1 the means are
+one-dimensional, and panels that end at whole and half numbers see kinks there exactly. Setting:
 Homogenized Transformers, arXiv:2604.01978, and Stochastic Scaling Limits and Synchronization by Noise in Deep
 Transformer Models, arXiv:2604.26898.
 """
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from pathlines.foundation.errors import UnknownNameError, finite_number, require
 from pathlines.foundation.numbers import real_array
@@ -30,6 +33,7 @@ SOURCES = (HOMOGENIZED, SYNCHRONIZATION)
 Function = Callable[[np.ndarray], np.ndarray]
 Kernel = Callable[[np.ndarray, float], np.ndarray]  # of ρ and s = σ_w²
 _REACH = 8.5  # normal deviates beyond are rarer than 1e-16
+_NODES, _SHARES = np.polynomial.legendre.leggauss(16)
 
 
 @dataclass(frozen=True)
@@ -90,11 +94,47 @@ def _pair_mean(function: Function, rho: np.ndarray, s: float) -> np.ndarray:
     return np.reshape(means, np.shape(rho))
 
 
+def _panels(sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss points x (panels, 16) and weights of N(0, σ²); panels end at multiples of 1/2, or of 2^{-k} ≤ σ."""
+    width = min(0.5, 2.0 ** np.floor(np.log2(sigma)))
+    edges = width * np.arange(-np.ceil(_REACH * sigma / width), np.ceil(_REACH * sigma / width))
+    x = edges[:, None] + width * (_NODES + 1) / 2
+    weight = np.exp(-((x / sigma) ** 2) / 2) * _SHARES
+    return x, weight / weight.sum()
+
+
+def _differentiation() -> np.ndarray:
+    """Derivatives at the Gauss points of a panel of width 2, from the values there."""
+    gaps = _NODES[:, None] - _NODES + np.eye(len(_NODES))
+    weight = 1 / np.prod(gaps, axis=1)
+    matrix = weight / weight[:, None] / gaps
+    np.fill_diagonal(matrix, 0.0)
+    np.fill_diagonal(matrix, -matrix.sum(axis=1))
+    return matrix
+
+
+def own_means(function: Function, sigma: float) -> tuple[float, float]:
+    """(E φ², E φ'²) at N(0, σ²), φ' by differentiating in every panel the polynomial through its 16 points."""
+    x, weight = _panels(sigma)
+    value = _values(function, x)
+    slope = value @ _differentiation().T * (_NODES[-1] - _NODES[0]) / (x[0, -1] - x[0, 0])
+    return float(np.sum(weight * value**2)), float(np.sum(weight * slope**2))
+
+
+def _values(function: Function, x: np.ndarray) -> np.ndarray:
+    """φ(x), after checking that it is a finite number for each."""
+    value = np.asarray(function(x), float)
+    fine = value.shape == x.shape and bool(np.all(np.isfinite(value)))
+    require(fine, "function", "give a finite number for every number of an array", function)
+    return value
+
+
 def by_quadrature(function: Function, derivative: Function | None = None) -> Activation:
     """The kernel of any activation (a function of an array), without a closed form.
 
     Without ``derivative`` κ' uses sixth-order differences of step 0.005, about 1e-12 for a smooth function. A kink
-    costs the exponential accuracy: errors are then of the order of the square of the step, 1e-3.
+    costs the exponential accuracy: errors for ρ < 1 are then of the order of the square of the step, 1e-3. κ(1) and
+    κ'(1) are exact to 1e-12 with kinks at multiples of 1/2 too, and to about 1e-2 of κ'(1) with kinks elsewhere.
     """
     require(callable(function), "function", "be a function of an array", function)
     require(derivative is None or callable(derivative), "derivative", "be a function of an array", derivative)
@@ -103,8 +143,24 @@ def by_quadrature(function: Function, derivative: Function | None = None) -> Act
         near, middle, far = (function(x + k * h) - function(x - k * h) for k in (1, 2, 3))
         return (45 * near - 9 * middle + far) / (60 * h)
 
-    rate = derivative or difference
-    return Activation(lambda rho, s: _pair_mean(function, rho, s), lambda rho, s: s * _pair_mean(rate, rho, s))
+    def kernel(rho: np.ndarray, s: float) -> np.ndarray:
+        return _with_end(lambda r: _pair_mean(function, r, s), rho, own_means(function, np.sqrt(s))[0])
+
+    def slope(rho: np.ndarray, s: float) -> np.ndarray:
+        x, weight = _panels(np.sqrt(s))
+        top = own_means(function, np.sqrt(s))[1] if derivative is None else np.sum(weight * derivative(x) ** 2)
+        return _with_end(lambda r: s * _pair_mean(derivative or difference, r, s), rho, s * float(top))
+
+    return Activation(kernel, slope)
+
+
+def _with_end(means: Function, rho: np.ndarray, top: float) -> np.ndarray:
+    """Means over pairs, and ``top`` where ρ = 1."""
+    found = np.full(np.shape(rho), top)
+    inside = np.asarray(rho) != 1
+    if np.any(inside):
+        found[inside] = means(np.asarray(rho)[inside])
+    return found
 
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -113,6 +169,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "erf": Activation(_erf_kernel, _erf_slope),
     "gelu": Activation(_gelu_kernel, _gelu_slope),
     "tanh": by_quadrature(np.tanh, lambda x: np.cosh(np.clip(x, -300, 300)) ** -2.0),
+    "silu": by_quadrature(lambda x: x * expit(x), lambda x: expit(x) * (1 + x * expit(-x))),
 }
 
 
@@ -124,21 +181,36 @@ def _activation(activation: str | Activation) -> Activation:
     return ACTIVATIONS[activation]
 
 
-def perceptron_kernel(overlap: ArrayLike, activation: str | Activation = "relu", sigma_w: float = 1.0) -> np.ndarray:
-    """κ(ρ) for a named activation or one from ``by_quadrature``; σ_w is the standard deviation of a pre-activation."""
-    rho = real_array("overlap", overlap, -1.0, 1.0)
-    s = finite_number("sigma_w", sigma_w, 0.0, open_low=True) ** 2
+def perceptron_kernel(
+    overlap: ArrayLike, activation: str | Activation = "relu", sigma_w: float = 1.0, sigma_b: float = 0.0
+) -> np.ndarray:
+    """κ(ρ) for a named activation or one from ``by_quadrature``; σ_w is the standard deviation of a pre-activation
+    without its bias, σ_b that of the bias.
+    """
+    rho, s, _ = _correlation(overlap, sigma_w, sigma_b)
     return _activation(activation).kernel(rho, s)[()]
 
 
-def perceptron_slope(overlap: ArrayLike, activation: str | Activation = "relu", sigma_w: float = 1.0) -> np.ndarray:
+def perceptron_slope(
+    overlap: ArrayLike, activation: str | Activation = "relu", sigma_w: float = 1.0, sigma_b: float = 0.0
+) -> np.ndarray:
     """κ'(ρ) = σ_w² E[φ'(z)φ'(z')]; κ'(1) decides whether a perceptron undoes the collapse."""
+    rho, s, share = _correlation(overlap, sigma_w, sigma_b)
+    return (share * _activation(activation).slope(rho, s))[()]
+
+
+def _correlation(overlap: ArrayLike, sigma_w: float, sigma_b: float) -> tuple[np.ndarray, float, float]:
+    """(correlation of two pre-activations, their variance s, σ_w²/s)."""
     rho = real_array("overlap", overlap, -1.0, 1.0)
-    s = finite_number("sigma_w", sigma_w, 0.0, open_low=True) ** 2
-    return _activation(activation).slope(rho, s)[()]
+    bias = finite_number("sigma_b", sigma_b, 0.0) ** 2
+    weights = finite_number("sigma_w", sigma_w, 0.0, open_low=bias == 0) ** 2
+    s = weights + bias
+    share = weights / s
+    return np.where(rho == 1, 1.0, np.clip(share * rho + (1 - share), -1.0, 1.0)), s, share
 
 
-def ends(activation: str | Activation = "relu", sigma_w: float = 1.0) -> tuple[float, float]:
-    """(κ(1), κ'(1)): equal for relu and linear, κ'(1) > κ(1) for odd saturating functions."""
+def ends(activation: str | Activation = "relu", sigma_w: float = 1.0, sigma_b: float = 0.0) -> tuple[float, float]:
+    """(κ(1), κ'(1)): equal for relu and linear without bias, κ'(1) > κ(1) for odd saturating functions."""
     one = np.array(1.0)
-    return float(perceptron_kernel(one, activation, sigma_w)), float(perceptron_slope(one, activation, sigma_w))
+    kernel, slope = (f(one, activation, sigma_w, sigma_b) for f in (perceptron_kernel, perceptron_slope))
+    return float(kernel), float(slope)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -13,78 +12,64 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from pathlines.domain import Sphere
 from pathlines.domain.span import cholesky, reduced
-from pathlines.foundation.errors import ArgumentError, UnknownNameError, positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.module import Module
 from pathlines.foundation.papers import HOMOGENIZED, SYNCHRONIZATION, Paper
 from pathlines.foundation.traceable import known, traceable_number
 from pathlines.model.base import MODELS, Description
 from pathlines.model.capability import HasRandomLayers
 from pathlines.model.homogenized.random_transformer import moved, spread_of
-from pathlines.model.parts.perceptron import ACTIVATIONS
+from pathlines.model.parts.field_kernel import FieldKernel, Function
 from pathlines.model.parts.splitting import split_step
 from pathlines.model.self_attention import SelfAttention
 from pathlines.numerics.draws import Draws
 
-Kernel = Callable[[Array, Array], Array]
-
-
-def _relu(rho: Array, s: Array) -> Array:
-    return s / (2 * math.pi) * (jnp.sqrt(1 - rho * rho) + (math.pi - jnp.arccos(rho)) * rho)
-
-
-KERNELS: dict[str, Kernel] = {
-    "linear": lambda rho, s: s * rho,
-    "relu": _relu,
-    "erf": lambda rho, s: 2 / math.pi * jnp.arcsin(2 * s * rho / (1 + 2 * s)),
-}
-"""κ(ρ) = E[φ(z)φ(z')] for normal z, z' of variance s = σ_w² and correlation ρ."""
-
 
 class PerceptronNoise(Module):
-    """W_2 φ(W_1 √d x_i) with fresh Gaussian W_1, W_2: given the features, Gaussian with covariance C Cᵀ ⊗ I/d.
+    """W_2 φ(W_1 √d x_i + b) with fresh Gaussian W_1, b, W_2: given the features, Gaussian with covariance C Cᵀ ⊗ I/d.
 
-    W_1 (w × d) gives pre-activations of variance σ_w², W_2 (d × w) has entries of variance 1/(wd), so that the output
-    has mean square κ(1). The features of w units are φ(σ_w F G), K = F Fᵀ and G normal: exact in law, and W_2 is never
-    drawn. At w = ∞ (``width=None``) C is a factor of κ(K), for activations whose kernel is closed; that factor resolves
-    overlaps down to 1 - K ≈ 1e-15, features do not stop there. Cost O(n²d + n r w + n³), r = min(n, d).
+    W_1 (w × d) gives pre-activations of variance σ_w², to which biases of variance σ_b² are added, W_2 (d × w) has
+    entries of variance 1/(wd), so that the output has mean square κ(1). The features of w units are φ(σ_w F G + σ_b g),
+    K = F Fᵀ and G, g normal: exact in law, and W_2 is never drawn. At w = ∞ (``width=None``) C is a factor of κ(K);
+    that factor resolves overlaps down to 1 - K ≈ 1e-15, features do not stop there (``SynchronisingPair`` has two
+    tokens without either limit). Cost O(n²d + n r w + n³), r = min(n, d).
     """
 
-    sigma_w: Float[Array, ""]
-    activation: str = eqx.field(static=True)
+    kernel: FieldKernel
     width: int | None = eqx.field(static=True)
 
-    def __init__(self, activation: str = "relu", sigma_w: float = 1.0, width: int | None = None) -> None:
-        if activation not in ACTIVATIONS:
-            raise UnknownNameError(f"There is no activation `{activation}`; there are {', '.join(ACTIVATIONS)}.")
-        if width is None and activation not in KERNELS:
-            known = ", ".join(KERNELS)
-            raise ArgumentError(
-                f"Argument `width` must be given for `{activation}`: closed kernels are those of {known}."
-            )
-        self.activation = activation
-        self.sigma_w = jnp.asarray(traceable_number("sigma_w", sigma_w, low=0.0, open_low=True))
+    def __init__(
+        self,
+        activation: str | Function = "relu",
+        sigma_w: float = 1.0,
+        width: int | None = None,
+        sigma_b: float = 0.0,
+    ) -> None:
         self.width = None if width is None else positive_integer("width", width)
+        self.kernel = FieldKernel(activation, sigma_w, sigma_b)
 
     def factor(self, x: Float[Array, "n d"], draws: Draws) -> Float[Array, "n q"]:
         """C."""
+        kernel = self.kernel
         if self.width is None:
-            overlaps = jnp.clip(x @ x.T, -1.0, 1.0)
-            return cholesky(KERNELS[self.activation](overlaps, self.sigma_w**2))
+            own, apart = kernel.both(1 - jnp.clip(x @ x.T, -1.0, 1.0))
+            return cholesky(own - apart)
         span = reduced(x)
-        features = ACTIVATIONS[self.activation](self.sigma_w * span @ draws.normal(span.shape[1], self.width))
+        scores = kernel.sigma_w * span @ draws.normal(span.shape[1], self.width)
+        features = kernel.function(scores + kernel.sigma_b * draws.normal(1, self.width))
         return reduced(features / math.sqrt(self.width))
 
     def output(self, x: Float[Array, "n d"], key: PRNGKeyArray) -> Float[Array, "n d"]:
         """One draw for all tokens."""
         n, d = x.shape
         hidden = n if self.width is None else min(n, self.width)
-        features = 0 if self.width is None else min(n, d) * self.width
+        features = 0 if self.width is None else (min(n, d) + 1) * self.width
         draws = Draws(key, features + hidden * d, 0, x.dtype)
         return self.factor(x, draws) @ draws.normal(hidden, d) / math.sqrt(d)
 
 
 class RandomPerceptron(HasRandomLayers):
-    """x ← Φ_{δ/2} S Φ_{δ/2} x,  S x_i = N( x_i + σ√δ u_i ),  u = W_2 φ(W_1 √d x) drawn afresh for all tokens.
+    """x ← Φ_{δ/2} S Φ_{δ/2} x,  S x_i = N( x_i + σ√δ u_i ),  u = W_2 φ(W_1 √d x + b) drawn afresh for all tokens.
 
     Two models in one. Without ``attention`` Φ is the identity; with δ = 1 it is a perceptron layer of a random
     transformer, step σ = η_m (the perceptron remark of Homogenized Transformers, arXiv:2604.01978). With a
@@ -111,15 +96,16 @@ class RandomPerceptron(HasRandomLayers):
 
     def __init__(
         self,
-        activation: str = "relu",
+        activation: str | Function = "relu",
         *,
         sigma_w: float = 1.0,
+        sigma_b: float = 0.0,
         strength: float = 1.0,
         width: int | None = None,
         attention: SelfAttention | None = None,
         time_step: float = 1.0,
     ) -> None:
-        self.noise = PerceptronNoise(activation, sigma_w, width)
+        self.noise = PerceptronNoise(activation, sigma_w, width, sigma_b)
         self.attention = attention
         self.strength = jnp.asarray(traceable_number("strength", strength, low=0.0))
         self.time_step = jnp.asarray(traceable_number("time_step", time_step, low=0.0, open_low=True))
@@ -172,10 +158,17 @@ def _build(
     width: int | None = None,
     beta: float = 1.0,
     time_step: float = 0.02,
+    sigma_b: float = 0.0,
 ) -> RandomPerceptron:
     attention = SelfAttention(beta)
     return RandomPerceptron(
-        activation, sigma_w=sigma_w, strength=strength, width=width, attention=attention, time_step=time_step
+        activation,
+        sigma_w=sigma_w,
+        sigma_b=sigma_b,
+        strength=strength,
+        width=width,
+        attention=attention,
+        time_step=time_step,
     )
 
 

@@ -1,10 +1,12 @@
 # Written by docs/stubs.py.
 from pathlines.model.parts import energy as energy
+from pathlines.model.parts import field_kernel as field_kernel
 from pathlines.model.parts import offer as offer
 from pathlines.model.parts import perceptron as perceptron
 from pathlines.model.parts import splitting as splitting
 from pathlines.model.parts import summation as summation
 from pathlines.model.parts import value_symmetry as value_symmetry
+from pathlines.model.parts.field_kernel import FieldKernel as FieldKernel
 from pathlines.model.parts.offer import Form as Form
 from pathlines.model.parts.offer import Offer as Offer
 from pathlines.model.parts.offer import OffersForms as OffersForms
