@@ -50,6 +50,7 @@ FIGURES = (
     "followups/mode-atlas",
     "followups/sharp-rates",
     "followups/multi-head",
+    "followups/context",
     "followups/synchronisation",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")

@@ -25,6 +25,7 @@ _TOP = {
     "model.homogenized.random_transformer": "RandomTransformer",
     "model.followups.dual_filter": "DualFilter",
     "model.followups.synchronising_pair": "SynchronisingPair",
+    "limit.followups.finite_context": "context",
     "limit.followups.synchronisation": "synchronisation",
     "numerics.sources": "HiddenMarkov StateSpace",
     "model.followups.potentials": "QuadraticPotential",

@@ -65,6 +65,7 @@ from pathlines.observable.clusters import cluster_sizes as cluster_sizes
 from pathlines.observable.sinkhorn import column_error as column_error
 from pathlines.draw.compare import compare as compare
 from pathlines.observable.sphere import cone_residual as cone_residual
+from pathlines.limit.followups.finite_context import context as context
 from pathlines.observable.euclidean import cov_law as cov_law
 from pathlines.observable.gaussian import covariance as covariance
 from pathlines.observable.gaussian import covariance_above as covariance_above

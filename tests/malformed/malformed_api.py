@@ -128,6 +128,7 @@ def good_calls():
         "compare": {"subject": None, "theory": None, "observable": "mean_overlap"},
         "conditional_distance": {"positions": LINE, "one": ON_CIRCLE, "other": ON_CIRCLE, "p": 2},
         "count_modes": {"samples": LINE, "beta": 2.0},
+        "context": {"query_norm": 1.0, "error": 0.1, "d": 3},
         "coupled_chains": {"models": [chain, chain], "starts": [np.eye(3), np.eye(3)], "key": KEY, "depth": 1},
         "coupling_error": {"one": ON_CIRCLE, "other": ON_CIRCLE, "masses": np.full(3, 1 / 3)},
         "critical_time": {**matrices, "until": 1.0},

@@ -23,6 +23,7 @@ GOOD = {
     "animate": "animate metastability/life-of-clusters --animate {folder}/film.gif",
     "bench": "bench --quick",
     "collapse": "collapse --n 4 --d 8 --scheme post",
+    "context": "context --query-norm 1.2",
     "gaussian": "gaussian blow-up",
     "landscape": "landscape --beta 4",
     "misassignment": "misassignment --simulate",
@@ -40,7 +41,7 @@ GOOD = {
 MEANT = {
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
-    ("synchronise", "--seed"): {"-1"},
+    ("synchronise", "--seed"): {"-1"}, ("context", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},
     ("figure", "--figure"): {"{folder}", "{folder}/x"}, ("run", "--animate"): {"{folder}"},
     ("animate", "--animate"): {"{folder}"}, ("advise", "--target-cosine"): {"-1"},
@@ -80,6 +81,7 @@ HUGE = [
     "advise 768 12 12 1024 3072 0.02 --n 1000000000",
     "advise 768 12 12 1024 3072 0.02 --simulate --seeds 1000000000",
     "synchronise --simulate --runs 100000000000",
+    "context --n 100000000000 --simulate",
     "tradeoff --n 1000000000000000000",
     "gaussian blow-up --until 1e300",
 ]

@@ -1,5 +1,6 @@
 # Written by docs/stubs.py.
 from pathlines.claim.followups import common_noise as common_noise
+from pathlines.claim.followups import context_flow as context_flow
 from pathlines.claim.followups import dual_filter as dual_filter
 from pathlines.claim.followups import low_temperature as low_temperature
 from pathlines.claim.followups import multi_head as multi_head

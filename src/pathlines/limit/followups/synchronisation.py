@@ -91,7 +91,7 @@ class _Motion:
         self.d = positive_integer("d", d, least=2)
         self.pull, self.beta = finite_number("attention", attention, 0.0), finite_number("beta", beta, 0.0)
         self.top, self.slope = ends(activation, sigma_w, sigma_b)
-        self.kernel = chebyshev.chebinterpolate(
+        self.kernel = chebyshev.chebinterpolate(  # type: ignore[type-var]
             lambda place: perceptron_kernel(np.cos((place + 1) * math.pi / 2), activation, sigma_w, sigma_b), NODES
         )
         self.bottom = float(perceptron_kernel(-1.0, activation, sigma_w, sigma_b))
@@ -239,7 +239,8 @@ def synchronisation(
         sigma_w: σ_w ≥ 0, of the entries of W_1 (of |x| = 1). The larger, the more a saturating φ separates.
         sigma_b: σ_b ≥ 0, of the biases. The larger, the more tokens synchronise.
         attention: v ≥ 0, the strength of attention, values v·I; 0: noise alone. The larger, the sooner tokens meet.
-        beta: β ≥ 0, the inverse temperature of attention; it enters the dissipation of far tokens only.
+        beta: β ≥ 0, the inverse temperature of attention; it enters c only. The larger, the later far tokens
+            hear each other.
         name: what to call a φ of your own.
     """
     top, slope = ends(activation, sigma_w, sigma_b)

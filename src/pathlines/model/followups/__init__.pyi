@@ -4,6 +4,7 @@ from pathlines.model.followups import gaussian_sweeps as gaussian_sweeps
 from pathlines.model.followups import markov_sweeps as markov_sweeps
 from pathlines.model.followups import potentials as potentials
 from pathlines.model.followups import proximal as proximal
+from pathlines.model.followups import synchronising_pair as synchronising_pair
 from pathlines.model.followups.markov_sweeps import Chain as Chain
 from pathlines.model.followups.potentials import ClosedForm as ClosedForm
 from pathlines.model.followups.dual_filter import DualFilter as DualFilter
@@ -14,11 +15,13 @@ from pathlines.model.followups.potentials import Kernel as Kernel
 from pathlines.model.followups.potentials import Laplace as Laplace
 from pathlines.model.followups.potentials import Nodes as Nodes
 from pathlines.model.followups.potentials import Normaliser as Normaliser
+from pathlines.model.followups.synchronising_pair import Pair as Pair
 from pathlines.model.followups.potentials import Potential as Potential
 from pathlines.model.followups.gaussian_sweeps import Problem as Problem
 from pathlines.model.followups.proximal import ProximalAttention as ProximalAttention
 from pathlines.model.followups.potentials import QuadraticPotential as QuadraticPotential
 from pathlines.model.followups.gaussian_sweeps import Settled as Settled
+from pathlines.model.followups.synchronising_pair import SynchronisingPair as SynchronisingPair
 from pathlines.model.followups.dual_filter import TokenPrediction as TokenPrediction
 from pathlines.model.followups.gaussian_sweeps import backward as backward
 from pathlines.model.followups.markov_sweeps import chain_of as chain_of

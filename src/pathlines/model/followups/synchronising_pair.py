@@ -51,7 +51,8 @@ class SynchronisingPair(HasRandomLayers):
             is k'(1)/k(1): the larger, the more the noise drives the tokens apart.
         sigma_w: σ_w ≥ 0, of the entries of W_1. The larger, the more saturating activations tell the tokens apart.
         sigma_b: σ_b ≥ 0, of the biases. The larger, the more both tokens feel the same.
-        width: m ≥ 1, the hidden units, or None for infinitely many. It leaves the limit h → 0 alone.
+        width: m ≥ 1, the hidden units, or None for infinitely many. The more, the more Gaussian the noise of a
+            layer; the limit h → 0 is the same.
         attention: v ≥ 0, the strength of attention with values v·I. The larger, the faster tokens meet.
         beta: β ≥ 0, the inverse temperature of attention. The larger, the later far tokens hear each other.
         time_step: h > 0, the time of one layer. The smaller, the nearer to the diffusion: errors are O(h).

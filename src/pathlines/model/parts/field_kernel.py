@@ -123,6 +123,6 @@ def _tabulated(function: Function, w: float, b: float) -> tuple[float, np.ndarra
         apart = [values(c * z[:, None] + h * z) - values(c * z[:, None] - h * z) for c, h in zip(kept, half)]
         return np.array([weight @ (a * a) @ weight for a in apart]) / (2 * u)
 
-    coefficients = chebyshev.chebinterpolate(quotient, NODES - 1)
+    coefficients = chebyshev.chebinterpolate(quotient, NODES - 1)  # type: ignore[type-var]
     large = np.flatnonzero(np.abs(coefficients) > 1e-12 * np.abs(coefficients).max())
     return own, coefficients[: large[-1] + 1] if len(large) else np.zeros(1)
