@@ -16,7 +16,7 @@ demo: $(STAMP)
 WHOLE         := --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 QUICK_COMPILE := --xla_backend_optimization_level=0 $(WHOLE)
 QUICK_RUN     := --xla_backend_optimization_level=1 $(WHOLE)
-CHAINS        := tests/claim/homogenized/test_homogenized_claims.py tests/claim/causal/test_causal_claims.py
+CHAINS        := $(foreach f,advise causal homogenized,tests/claim/$(f)/test_$(f)_claims.py)
 PYTEST        := NPROC=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 --max-worker-restart 0 -m "not slow" --dist worksteal
 
 test: $(PROBE) lint
