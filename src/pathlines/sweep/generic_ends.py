@@ -40,11 +40,11 @@ def generic_ends(
 
     Args:
         value: V, a symmetric matrix (d, d); Q = V and K = I.
-        beta: β ≥ 0.
-        n: tokens of each start.
+        beta: β ≥ 0. The larger, the more splits are stable.
+        n: tokens of each start. The more, the more splits there are to end in.
         starts: random starts. The more, the finer the shares.
         seed: of the starts.
-        until: depth-time; by default 1000 over the largest |eigenvalue|.
+        until: depth-time; by default 1000 over the largest |eigenvalue|. The longer, the fewer still move.
 
     Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085. Cost O(starts · n² d) a step.
     """

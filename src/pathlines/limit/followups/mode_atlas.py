@@ -88,7 +88,7 @@ def mode_atlas(value: ArrayLike, beta: float = 1.0, n: int = 20) -> Atlas:
     Args:
         value: V, a symmetric matrix (d, d).
         beta: β ≥ 0. The larger, the more evenly split states are stable.
-        n: tokens; every split n₊ + n₋ = n and every m + 2k = n is looked at.
+        n: tokens; every split n₊ + n₋ = n and every m + 2k = n is looked at. The more, the longer the atlas.
 
     Growth below zero is linear stability. Where an eigenvalue is repeated, states may turn freely within its eigenspace
     and grow at rate 0: they count as not stable. Cost O(d² n) roots, O(d³) each.
