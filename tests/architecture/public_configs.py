@@ -127,7 +127,7 @@ PUBLIC = {
         **_DECODER, "_sliding_window_pattern": 6, "architectures": ["Gemma3ForCausalLM"], "attention_bias": False,
         "attn_logit_softcapping": None, "final_logit_softcapping": None, "head_dim": 256,
         "hidden_activation": "gelu_pytorch_tanh", "hidden_act": None, "hidden_size": 640, "intermediate_size": 2048,
-        "layer_types": ["sliding_attention", "full_attention"], "max_position_embeddings": 32768,
+        "layer_types": ["sliding_attention", "full_attention"] * 9, "max_position_embeddings": 32768,
         "model_type": "gemma3_text", "num_attention_heads": 4, "num_hidden_layers": 18, "num_key_value_heads": 1,
         "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000.0, "rope_scaling": None,
         "rope_theta": 1000000.0, "sliding_window": 512, "use_bidirectional_attention": False, "vocab_size": 262144,

@@ -2,13 +2,18 @@
 
 import json
 import math
+from contextlib import suppress
 
 import pytest
 from public_configs import PUBLIC
 
 from pathlines.architecture import Architecture, Deviations, from_numbers, read_architecture
+from pathlines.architecture.config import Config
+from pathlines.architecture.convention import defaults
 from pathlines.architecture.family import FAMILIES
+from pathlines.architecture.harmless import harmless
 from pathlines.architecture.read import from_config
+from pathlines.architecture.template import template
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 
 BERT = {"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 12,
@@ -92,7 +97,10 @@ def test_public_configurations_are_understood_whole(name):
         ({**LLAMA, "rope_parameters": {"rope_theta": "a"}}, "rope_parameters: `rope_theta` must be a number"),
         ({**LLAMA, "rope_parameters": {"full_attention": "a"}}, "`full_attention` must be an object"),
         ({**LLAMA, "model_type": "gemma2", "query_pre_attn_scalar": 0}, "`query_pre_attn_scalar` must be a finite"),
-        ({**LLAMA, "model_type": "mamba"}, "`model_type` 'mamba'; known are albert, bert"),
+        ({**LLAMA, "model_type": "mamba"}, "'mamba', which is not predicted: its layers are state-space models"),
+        ({**LLAMA, "model_type": "jamba"}, "'jamba', which is not predicted: it mixes attention with state-space"),
+        ({**LLAMA, "model_type": "novel"}, "`model_type` 'novel'; known are albert, arcee.*--template llama"),
+        ({**LLAMA, "model_type": "qwen2", "layer_types": ["full_attention"]}, "`layer_types` must be a list of 30"),
         ({"hidden_size": 64}, "`model_type` None"),
         ({**LLAMA, "initializer_range": -0.02}, "`initializer_range` must be a number ≥ 0, but is -0.02"),
         ({**LLAMA, "hidden_act": "mish"}, "`hidden_act` must be one of gelu"),
@@ -164,9 +172,93 @@ def test_changes_keep_what_was_derived():
         llama.changed(placement="middle")
 
 
+def small(name, **changes):
+    """A configuration of the family by the names of its row."""
+    row = FAMILIES[name].row
+    fields = {"model_type": name, row.width: 64, row.heads: 4, row.layers: 8, **changes}
+    return {**fields, row.mlp: 128} if row.mlp else fields
+
+
 def test_every_family_reads_a_config():
-    assert len(FAMILIES) >= 12
-    both = {**BERT, **LLAMA, **GPT2, "embedding_size": 128, "num_key_value_heads": 3}
+    assert len(FAMILIES) >= 45
     for name in FAMILIES:
-        found = from_config({**both, "model_type": name}).architecture
-        assert isinstance(found, Architecture) and found.deviations.query == 0.02
+        found = from_config(small(name)).architecture
+        assert isinstance(found, Architecture) and found.deviations.query > 0, name
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_every_field_of_the_library_is_read_or_harmless_or_named(name):
+    """Whatever a field is changed to, it is consumed, known to be harmless with a reason, or named to the user."""
+    usual = defaults()[name]
+    assert usual, "the library's own values are on file"
+    given = small(name)
+    for field, value in usual.items():
+        if field in given:
+            continue
+        changed = not value if isinstance(value, bool) else value + 1 if isinstance(value, (int, float)) else "other"
+        config = Config({**given, field: changed}, "config.json", usual)
+        with suppress(ArgumentError):  # refused by name is named
+            FAMILIES[name].read(config)
+            named = " ".join(config.leftover()[1])
+            assert config.fetched(field) or harmless(field) or f"`{field}`" in named, field
+
+
+def test_every_harmless_field_has_a_reason():
+    assert harmless("attention_bias").startswith("biases") and harmless("hidden_size") is None
+    assert harmless("attn_pdrop") and harmless("rope_interleave").startswith("rotations")
+
+
+def test_a_field_that_is_left_out_is_named():
+    found = from_config({**small("deepseek_v3"), "n_group": 4, "moe_intermediate_size": 32, "num_hidden_layers": 4})
+    assert any("`n_group` = 4 is left out, as if it were 8" in note for note in found.assumed)
+
+
+def test_layers_that_differ():
+    """Windows, positions and experts layer by layer, as the library builds them."""
+    qwen = architecture({**LLAMA, "model_type": "qwen2", "use_sliding_window": True, "sliding_window": 7,
+                         "max_window_layers": 28})  # fmt: skip
+    assert [a.window for a in qwen.each_layer(30)] == [0] * 28 + [7] * 2
+    gemma = architecture({**LLAMA, "model_type": "gemma3_text", "sliding_window": 9, "head_dim": 64})
+    assert [a.window for a in gemma.each_layer(7)] == [9] * 5 + [0, 9]
+    assert gemma.each_layer(6)[0].rope_base == 1e4 and gemma.each_layer(6)[5].rope_base == 1e6
+    second = architecture({**LLAMA, "model_type": "gemma2", "sliding_window": 9, "head_dim": 64})
+    assert [a.window for a in second.each_layer(3)] == [9, 0, 9]
+    named = architecture({**LLAMA, "num_hidden_layers": 2, "model_type": "mistral", "sliding_window": 5})
+    assert [a.window for a in named.each_layer(2)] == [5, 5] and named.by_layer == {}
+    smol = architecture({**LLAMA, "model_type": "smollm3"})
+    assert [a.positions for a in smol.each_layer(4)] == ["rope"] * 3 + ["none"]
+    deep = architecture({**small("deepseek_v3"), "moe_intermediate_size": 32, "first_k_dense_replace": 2})
+    assert [(a.experts, a.mlp_width) for a in deep.each_layer(3)] == [(0, 128), (0, 128), (256, 32)]
+    neo = architecture({**small("gpt_neo"), "attention_types": [[["global", "local"], 4]], "window_size": 3})
+    assert [a.window for a in neo.each_layer(2)] == [0, 3] and neo.logit_multiplier == 1
+
+
+def test_lists_by_layer():
+    base = Architecture(width=64, heads=4, layers=4, deviations=Deviations.equal(0.1), by_layer={"window": [3, 0]})
+    assert [a.window for a in base.each_layer(5)] == [3, 0, 3, 0, 3]
+    assert base.changed(window=2).by_layer == {} and base.changed(layers=2).by_layer == {"window": (3, 0)}
+    for by_layer, message in [
+        ({"width": [3]}, "has `width`"),
+        ({"window": []}, "by_layer.window"),
+        ({"window": [-1]}, "`window` must be an integer"),
+        ({"heads": [3]}, "heads"),
+    ]:
+        with pytest.raises(ArgumentError, match=message):
+            base.changed(by_layer=by_layer)
+
+
+def test_models_of_several_parts():
+    """The text of a model that also sees is read, and the output says so."""
+    found = from_config({"model_type": "llava", "text_config": LLAMA, "vision_config": small("clip_vision_model")})
+    assert found.architecture.family == "llama" and "of llava the part `text_config` is read" in found.assumed[0]
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_template_is_what_the_library_takes(name, tmp_path):
+    """What is written is read back as the record it was written from."""
+    file = tmp_path / "model.toml"
+    file.write_text(template(name))
+    found = read_architecture(file).architecture
+    assert found.family == name and found == found.changed() and found.layers > 1
+    with pytest.raises(UnknownNameError, match="no family `novel`"):
+        template("novel")

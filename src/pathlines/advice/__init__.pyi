@@ -16,9 +16,11 @@ from pathlines.advice.target import Target as Target
 from pathlines.advice.knobs import WhatIf as WhatIf
 from pathlines.advice.figure import advice_figure as advice_figure
 from pathlines.advice.advice import advise as advise
+from pathlines.advice.plain import causes as causes
 from pathlines.advice.target import change as change
 from pathlines.advice.terminal import curve_lines as curve_lines
 from pathlines.advice.gradients import gradient_lines as gradient_lines
+from pathlines.advice.plain import plain as plain
 from pathlines.advice.simulate import simulate as simulate
 from pathlines.advice.gradients import simulate_gradients as simulate_gradients
 from pathlines.advice.target import smallest_first as smallest_first

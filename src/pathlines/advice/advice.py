@@ -10,10 +10,12 @@ import msgspec
 import numpy as np
 
 from pathlines.advice.knobs import KNOBS, WHAT_IFS, WhatIf
+from pathlines.advice.plain import plain
 from pathlines.advice.target import Change, Target, change, smallest_first
 from pathlines.architecture import Architecture
-from pathlines.architecture.read import Source, architecture_of
+from pathlines.architecture.read import Reading, Source, reading_of
 from pathlines.foundation.progress import Progress
+from pathlines.limit.architecture.backward_cover import not_followed
 from pathlines.limit.architecture.gradients import Gradients, predict_gradients
 from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.architecture.predict import cosine_curve, predict
@@ -63,6 +65,11 @@ class Advice(msgspec.Struct, frozen=True):
     gradients: Gradients | None = None
 
     @property
+    def summary(self) -> tuple[str, str]:
+        """Two sentences in plain words: what happens to the tokens, and what to do about it."""
+        return plain(self)
+
+    @property
     def met(self) -> bool | None:
         """Whether the target is met."""
         if self.target is None:
@@ -89,6 +96,7 @@ class Advice(msgspec.Struct, frozen=True):
         )
         causes = self.prediction.shares
         return document | {
+            "summary": list(self.summary),
             "verdict": self.verdict,
             "met": self.met,
             "whole_context": self.whole_context,
@@ -115,7 +123,8 @@ def advise(
     A few seconds: one prediction with spread, a dozen without, and some ten for each knob when a target is missed.
     Neither JAX nor PyTorch is imported.
     """
-    architecture = architecture_of(architecture)
+    reading = reading_of(architecture)
+    architecture = reading.architecture
     tokens = usual_tokens(architecture) if tokens is None else tokens
     depth = max(architecture.layers, target.layer if target else 0)
     layer = target.layer if target else architecture.layers
@@ -144,15 +153,15 @@ def advise(
         tuple(outcomes),
         target,
         smallest_first(changes),
-        _assumptions(architecture, prediction),
+        (*_assumptions(architecture, prediction), *reading.assumed, *_ignored(reading)),
         _whole_context(architecture, layer),
-        None if architecture.shared else predict_gradients(architecture, tokens),
+        None if architecture.shared or not_followed(architecture) else predict_gradients(architecture, tokens),
     )
 
 
 def _whole_context(architecture: Architecture, layer: int) -> float | None:
     a = architecture
-    if a.mask != "full" or a.shared or a.positions == "alibi" or Numbers.of(a).b >= NARROW:
+    if a.mask != "full" or a.shared or a.window or a.by_layer or a.positions == "alibi" or Numbers.of(a).b >= NARROW:
         return None
     return float(simplex_summary(architecture, layers=layer).cosine[-1])
 
@@ -199,6 +208,10 @@ def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ..
     return tuple(lines)
 
 
+def _ignored(reading: Reading) -> tuple[str, ...]:
+    return tuple(f"`{name}` of {reading.source} is not understood and left out" for name in reading.unknown)
+
+
 def _assumptions(architecture: Architecture, prediction: Prediction) -> tuple[str, ...]:
     n = len(prediction.cosines)
     weights, width = "independent in every layer", "first order in 1/width"
@@ -213,6 +226,8 @@ def _assumptions(architecture: Architecture, prediction: Prediction) -> tuple[st
         lines.append(f"attention of {prediction.sampled} layers from drawn heads (logits too sharp to expand)")
     if len(prediction.mean_cosine) - 1 > architecture.layers:
         lines.append(f"layers beyond the {architecture.layers} there are go on in the same way")
+    if (why := not_followed(architecture)) is not None:
+        lines.append(why)
     if architecture.patch_inputs:
         lines.append("patches of independent pixels of mean square one; real images are more alike")
     return tuple(lines)

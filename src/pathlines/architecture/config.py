@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from pathlines.architecture.harmless import harmless
 from pathlines.foundation.errors import ArgumentError
 
 ACTIVATION_NAMES = {
@@ -18,47 +19,40 @@ ACTIVATION_NAMES = {
     "relu": "relu",
     "tanh": "tanh",
     "linear": "linear",
+    "quick_gelu": "quick_gelu",
+    "relu2": "relu2",
 }
-
-_LABELS = """_name_or_path architectures auto_map finetuning_task id2label label2id language model_type prefix
-    problem_type task_specific_params tokenizer_class transformers.js_config transformers_version is_llama_config
-    bos_token_id eos_token_id pad_token_id sep_token_id mask_token_id cls_token_id unk_token_id decoder_start_token_id
-    forced_bos_token_id forced_eos_token_id bos_token_ids eos_token_ids pad_token_ids num_labels classifier_bias
-    keys_to_ignore_at_inference unsloth_fixed unsloth_version"""
-_RUNNING = """attn_implementation chunk_size_feed_forward dtype torch_dtype torchscript gradient_checkpointing
-    output_attentions output_hidden_states output_past output_scores pretraining_tp pruned_heads quantization_config
-    return_dict tf_legacy_loss use_bfloat16 use_cache add_cross_attention cross_attention_hidden_size
-    is_encoder_decoder tie_encoder_decoder summary_activation summary_first_dropout summary_proj_to_labels
-    summary_type summary_use_proj cache_implementation use_flash_attn use_return_dict xla_device
-    pad_vocab_size_multiple"""
-_GENERATION = """bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping
-    encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length min_length
-    no_repeat_ngram_size num_beam_groups num_beams num_return_sequences remove_invalid_values repetition_penalty
-    return_dict_in_generate suppress_tokens temperature top_k top_p typical_p"""
-COMMON_IRRELEVANT = frozenset(f"{_LABELS} {_RUNNING} {_GENERATION}".split())
-"""Fields of any family that say nothing about tokens at initialisation: labels, generation, storage."""
-
-DROPOUT = ("dropout", "pdrop", "drop_rate")
 
 _EXAMPLES = {"hidden_size": 768, "n_embd": 768, "intermediate_size": 3072}
 
 
 class Config:
-    """The fields of a configuration; every getter notes that its field was used."""
+    """The fields of a configuration; every getter notes that its field was used.
 
-    def __init__(self, fields: Mapping[str, Any], source: str) -> None:
-        self.fields, self.source = fields, source
+    ``usual``: what the library takes where a field is absent.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], source: str, usual: Mapping[str, Any] | None = None) -> None:
+        self.fields, self.source, self.usual = fields, source, usual or {}
         self._used: set[str] = set()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field, or the default where it is absent or null."""
-        self._used.add(name)
-        value = self.fields.get(name)
-        return default if value is None else value
+        """The field, or the default where it is absent or null; the first there of names with | between them."""
+        names = name.split("|")
+        self._used.update(names)
+        for given in (self.fields, self.usual):
+            for one in names:
+                if given.get(one) is not None:
+                    return given[one]
+            if any(one in given for one in names):
+                break  # a null is said, and means the default
+        return default
 
     def integer(self, name: str, meaning: str, default: int | None = None) -> int:
-        """A whole number; without default it must be there."""
+        """A whole number; without default it must be there, whatever the library takes."""
         value = self.get(name, default)
+        if default is None and self.fields.get(name) is None:
+            value = None
         if value is None:
             example = _EXAMPLES.get(name, 12)
             raise ArgumentError(f'{self.source} has no `{name}` ({meaning}); write for example "{name}": {example}.')
@@ -67,8 +61,8 @@ class Config:
         return value
 
     def optional(self, name: str, meaning: str) -> int:
-        """A whole number, or 0 where it is absent or null."""
-        return 0 if self.get(name) is None else self.integer(name, meaning)
+        """A whole number, or 0 where it is absent, null or zero."""
+        return 0 if self.get(name) in (None, 0) else self.integer(name, meaning, 1)
 
     def refuse(self, name: str, allowed: str) -> NoReturn:
         """Raise: the value of this field has no meaning here."""
@@ -88,6 +82,10 @@ class Config:
             raise ArgumentError(f"{self.source}: `{name}` must be an object with fields, but is {value!r}.")
         return Config(value, f"{self.source}: {name}")
 
+    def fetched(self, name: str) -> bool:
+        """Whether the field was used."""
+        return name in self._used
+
     def flag(self, name: str, default: bool) -> bool:
         """True or false."""
         value = self.get(name, default)
@@ -103,9 +101,20 @@ class Config:
             raise ArgumentError(f"{self.source}: `{name}` must be one of {known}, but is {value!r}.")
         return ACTIVATION_NAMES[value]
 
-    def leftover(self, irrelevant: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(irrelevant, unknown): fields that were not used, by whether they are known to change nothing here."""
-        unused = [name for name in self.fields if name not in self._used]
-        harmless = COMMON_IRRELEVANT | set(irrelevant)
-        known = tuple(n for n in unused if n in harmless or any(d in n for d in DROPOUT) or n.startswith("_"))
-        return known, tuple(n for n in unused if n not in known)
+    def leftover(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """(irrelevant, assumed, unknown): fields that were not used.
+
+        Irrelevant ones are known to change nothing here, or have the library's own value, which readers are tested at;
+        another value is left out, and said.
+        """
+        irrelevant, assumed, unknown = [], [], []
+        for name, value in self.fields.items():
+            if name in self._used:
+                continue
+            if harmless(name) or (name in self.usual and self.usual[name] == value):
+                irrelevant.append(name)
+            elif name in self.usual:
+                assumed.append(f"`{name}` = {value!r} is left out, as if it were {self.usual[name]!r}")
+            else:
+                unknown.append(name)
+        return tuple(irrelevant), tuple(assumed), tuple(unknown)

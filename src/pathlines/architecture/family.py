@@ -14,21 +14,21 @@ Reader = Callable[[Config], Architecture]
 
 
 class Family(msgspec.Struct, frozen=True):
-    """How to read one `model_type`, and which of its fields change nothing at initialisation."""
+    """How to read one `model_type`; ``row`` is its row of the table of conventions, where it has one."""
 
     read: Reader
-    irrelevant: frozenset[str] = frozenset()
+    row: object = None
 
 
 FAMILIES: Registry[Family] = Registry("family", "pathlines.architecture.families")
 
 
-def family(*names: str, irrelevant: str = "") -> Callable[[Reader], Reader]:
+def family(*names: str) -> Callable[[Reader], Reader]:
     """Register a reader under one or several values of `model_type`."""
 
     def add(read: Reader) -> Reader:
         for name in names:
-            FAMILIES.register(name, Family(read, frozenset(irrelevant.split())))
+            FAMILIES.register(name, Family(read))
         return read
 
     return add

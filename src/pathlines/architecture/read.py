@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from pathlines.architecture.config import Config
+from pathlines.architecture.convention import defaults
 from pathlines.architecture.family import FAMILIES
 from pathlines.architecture.record import Architecture, Deviations
+from pathlines.architecture.refused import PARTS, check_refused, left_out
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_number, positive_integer, require
 from pathlines.foundation.setting import changed_setting
 
@@ -24,6 +26,7 @@ class Reading(msgspec.Struct, frozen=True):
     """An architecture, where it was read, and the fields that were not used.
 
     ``irrelevant`` fields are known to change nothing at initialisation; what ``unknown`` ones mean is not known here.
+    ``assumed``: sentences on what matters, or may, and is left out.
     ``fields`` are those of a config.json as they were given, so that a library can build the model they mean; None for
     other sources.
     """
@@ -32,6 +35,7 @@ class Reading(msgspec.Struct, frozen=True):
     source: str
     irrelevant: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     fields: dict[str, Any] | None = None
 
 
@@ -59,18 +63,23 @@ def read_architecture(path: str | Path) -> Reading:
 Source = str | Path | Mapping[str, Any] | Sequence[float] | Reading | Architecture
 
 
-def architecture_of(source: Source) -> Architecture:
+def reading_of(source: Source) -> Reading:
     """From a file or folder, the fields of a config.json, six numbers, a reading, or the record itself."""
     if isinstance(source, Architecture):
-        return source
+        return Reading(source, "the record")
     if isinstance(source, Reading):
-        return source.architecture
+        return source
     if isinstance(source, str | Path):
-        return read_architecture(source).architecture
+        return read_architecture(source)
     if isinstance(source, Mapping):
-        return from_config(source).architecture
+        return from_config(source)
     require(isinstance(source, Sequence), "architecture", "be a file, fields, six numbers or an Architecture", source)
-    return from_numbers(source).architecture
+    return from_numbers(source)
+
+
+def architecture_of(source: Source) -> Architecture:
+    """The record of any of these."""
+    return reading_of(source).architecture
 
 
 def _json(text: str, source: str) -> Any:
@@ -90,16 +99,23 @@ def from_config(fields: Any, source: str = "config.json") -> Reading:
     if not isinstance(fields, Mapping):
         raise ArgumentError(f"{source} must hold an object with fields, but holds a {type(fields).__name__}.")
     name = fields.get("model_type")
+    check_refused(name, source)
     if name not in list(FAMILIES):
-        known = ", ".join(FAMILIES)
+        inner = next((part for part in PARTS if isinstance(fields.get(part), Mapping)), None)
+        if inner is not None and fields[inner].get("model_type") in list(FAMILIES):
+            found = from_config(fields[inner], source)
+            note = f"of {name} the part `{inner}` is read, on its own kind of token alone"
+            return msgspec.structs.replace(found, assumed=(note, *found.assumed))
         raise ArgumentError(
-            f"{source} has `model_type` {name!r}; known are {known}. Describe other models in a .toml file."
+            f"{source} has `model_type` {name!r}; known are {', '.join(FAMILIES)}. Describe other models in a .toml "
+            "file: `pathlines advise --template llama` writes one."
         )
-    entry = FAMILIES[name]
-    config = Config(fields, source)
+    config = Config(fields, source, defaults().get(name))
     with _named(source):
-        architecture = entry.read(config)
-    return Reading(architecture, source, *config.leftover(entry.irrelevant), fields=dict(fields))
+        architecture = FAMILIES[name].read(config)
+    irrelevant, assumed, unknown = config.leftover()
+    notes = (*assumed, *left_out(name, architecture))
+    return Reading(architecture, source, irrelevant, unknown, notes, fields=dict(fields))
 
 
 @contextmanager
@@ -138,6 +154,7 @@ def _from_toml(text: str, source: str) -> Reading:
     if std is None and not {"embedding", "query", "key", "value", "output"} <= set(given):
         raise ArgumentError(f"{source} has no `std`; write for example std = 0.02, or every entry of `deviations`.")
     usual = {f.name: f.default for f in msgspec.structs.fields(Architecture) if f.name in known}
+    usual["by_layer"] = {}
     with _named(source):
         sizes = changed_setting("the record", {**usual, "width": 1, "heads": 1, "layers": 1}, fields)
         deviations = changed_setting("the table deviations", _usual_deviations(sizes, std), given)

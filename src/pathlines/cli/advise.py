@@ -9,6 +9,7 @@ import typer
 
 from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outputs, console, ready
 from pathlines.cli.generated import Choice, as_choice, with_choices
+from pathlines.foundation.errors import ArgumentError, PathlinesError
 
 if TYPE_CHECKING:
     from pathlines.advice import Advice, MeasuredGradients, Simulated
@@ -30,15 +31,18 @@ def changes(command: Any, words: list[str]) -> list[Choice]:
     from pathlines.architecture.record import Architecture, Deviations
     from pathlines.foundation.setting import fields
 
-    own = [as_choice(f, None) for f in fields(Architecture) if f.name not in ("deviations", "family")]
+    own = [as_choice(f, None) for f in fields(Architecture) if f.name not in ("deviations", "family", "by_layer")]
     return own + [as_choice(f, None, prefix="deviations.") for f in fields(Deviations)]
 
 
 def advise(
     source: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="CONFIG | SIX NUMBERS", help="config.json, .toml, a folder, or d heads L n mlp std."),
-    ],
+    ] = None,
+    written: Annotated[
+        str | None, typer.Option("--template", metavar="FAMILY", help="Write a commented .toml of a family and stop.")
+    ] = None,
     ids: Annotated[
         Path | None, typer.Option("--ids", metavar="FILE", help="Token ids, separated by spaces or commas.")
     ] = None,
@@ -60,7 +64,8 @@ def advise(
 ) -> None:
     """Predict token similarity against depth from a configuration, without weights, and say what would change it.
 
-    Reads Hugging Face configurations (BERT, RoBERTa, MPNet, ALBERT, GPT-2, GPT-NeoX, Llama, Mistral, Qwen, Gemma, ViT),
+    Reads Hugging Face configurations of some eighty kinds (GPT-2, Llama, Qwen, Gemma, OLMo, DeepSeek, Mixtral, gpt-oss,
+    BERT, ModernBERT, T5's and BART's encoders, ViT, CLIP, …; others are refused by name with the reason),
     TOML files with the record's own names (width, heads, layers, std, …), or six numbers: width, heads, layers,
     context, perceptron width, std. Prints the mean cosine of pairs of tokens with its spread over seeds, the layers at
     which it reaches 0.5 and 0.9, what causes it and what-ifs; with a target also the smallest single change that meets
@@ -76,13 +81,20 @@ def advise(
 
     `pathlines advise config.json --placement post --deviations-embedding 1` — another architecture.
 
+    `pathlines advise --template llama > model.toml` — a commented file to change by hand.
+
     `pathlines advise config.json --simulate --seeds 16 --report advice.html` — put it to the test: the library's own
     modules where torch and transformers are installed, else our chain of random layers.
     """
     ready()
+    if written is not None:
+        _write_template(written, source)
+        return
+    if not source:
+        raise ArgumentError(WANTED)
     from pathlines.advice import Target
     from pathlines.advice import advise as advised
-    from pathlines.foundation.errors import ArgumentError, positive_integer
+    from pathlines.foundation.errors import positive_integer
 
     check_outputs(report, figures=(figure,))
     if at_layer is not None and target_cosine is None:
@@ -94,7 +106,7 @@ def advise(
     _check_size(architecture, given, seeds if simulate else 0, force)
     layer = architecture.layers if at_layer is None else at_layer
     target = None if target_cosine is None else Target(target_cosine, layer)
-    advice = advised(architecture, given, target)
+    advice = advised(reading, given, target)
     measured = _simulated(reading, given, advice, seeds, seed, changed=bool(chosen)) if simulate else None
     gradients = _gradients(advice, given, seeds, seed) if simulate else None
     if as_json:
@@ -104,6 +116,17 @@ def advise(
     _write(reading, advice, measured, gradients, report, figure, quiet=as_json)
     if advice.met is False:
         raise typer.Exit(1)
+
+
+WANTED = "Give a config.json, a .toml file, a folder or six numbers; or --template FAMILY to write a file."
+
+
+def _write_template(name: str, source: list[str] | None) -> None:
+    from pathlines.architecture.template import template
+
+    if source:
+        raise ArgumentError("Option --template stands alone: it writes a file of the family and reads none.")
+    typer.echo(template(name), nl=False)
 
 
 def _check_size(a: Architecture, ids: Any, seeds: int, force: bool) -> None:
@@ -122,7 +145,6 @@ def _check_size(a: Architecture, ids: Any, seeds: int, force: bool) -> None:
 
 def _reading(source: list[str]) -> Reading:
     from pathlines.architecture import from_numbers, read_architecture
-    from pathlines.foundation.errors import ArgumentError
 
     if len(source) == 1:
         return read_architecture(source[0])
@@ -151,7 +173,6 @@ def _changed(reading: Reading, chosen: dict[str, Any]) -> Reading:
 def _tokens(architecture: Architecture, file: Path | None, n: int | None) -> Any:
     import numpy as np
 
-    from pathlines.foundation.errors import ArgumentError
     from pathlines.limit.architecture.start import usual_tokens
 
     if file is None:
@@ -176,7 +197,10 @@ def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, seed: int
 
     reason = "fields were changed" if changed else why_not(reading.fields, ids)
     if reason is None and reading.fields is not None:
-        return simulate_module(reading.fields, ids, seeds=seeds, seed=seed)
+        try:
+            return simulate_module(reading.fields, ids, seeds=seeds, seed=seed)
+        except (PathlinesError, ValueError, TypeError, AttributeError) as error:  # whatever stops the library's module
+            reason = f"the library's module was not understood: {str(error).splitlines()[0][:80]}"
     found = simulate(reading.architecture, ids, layers=len(advice.prediction.mean_cosine) - 1, seeds=seeds, seed=seed)
     return msgspec.structs.replace(found, model=f"{found.model} ({reason})")
 
@@ -194,6 +218,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
     import numpy as np
     from rich.table import Table
 
+    from pathlines.advice.plain import causes
     from pathlines.advice.terminal import curve_lines
 
     screen, a, found = console(), advice.architecture, advice.prediction
@@ -203,7 +228,9 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
         f"{reading.source}: {a.family}, d = {a.width}, {a.heads} heads, {a.layers} layers, {a.placement}-norm, "
         f"{advice.tokens} tokens"
     )
-    screen.print(advice.verdict, style="bold")
+    for sentence in advice.summary:
+        screen.print(sentence, style="bold")
+    screen.print(advice.verdict)
     key = "● predicted mean cosine, │ ± s.d. over seeds" + (", ○ random models" if measured else "")
     screen.print(key)
     for line in curve_lines(found.mean_cosine, found.spread, None if measured is None else np.array(measured.mean)):
@@ -216,7 +243,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
     screen.print(f"first layer with mean cosine ≥ {depths}   (– not within {4 * a.layers} layers)")
     if advice.whole_context is not None:
         screen.print(f"with all {a.context} tokens of the context: {advice.whole_context:.3f} (simplex map)")
-    screen.print("causes: " + ", ".join(f"{cause} {share:+.3f}" for cause, share in found.shares.items()))
+    screen.print(causes(advice))
     screen.print(
         f"last layer: effective rank {found.effective_rank[-1]:.1f}, RMS {found.residual_rms[0]:.3g} → "
         f"{found.residual_rms[-1]:.3g}, entropy of attention {found.attention_entropy[-1]:.2f} nats"
@@ -226,8 +253,6 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
 
         for line in gradient_lines(advice.gradients, gradients):
             screen.print(f"gradients: {line}")
-    for line in advice.regime:
-        screen.print(f"· {line}")
     if advice.changes:
         table = Table(box=None, padding=(0, 2), title="smallest single change", title_justify="left")
         for column in ("knob", "multiply by", "cosine then", "∂cosine/∂log x"):
@@ -244,6 +269,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
         for outcome in advice.outcomes:
             table.add_row(outcome.name, f"{outcome.cosine:.3f}", f"{outcome.change:+.3f}")
         screen.print(table)
+    screen.print("theory: " + "; ".join(advice.regime) + ".", style="dim")
     screen.print("assumes: " + "; ".join(advice.assumptions) + ".")
 
 
@@ -255,6 +281,7 @@ def _print_json(
     document = advice.as_dict() | {
         "source": reading.source,
         "irrelevant_fields": reading.irrelevant,
+        "assumed_fields": reading.assumed,
         "unknown_fields": reading.unknown,
     }
     if measured is not None:

@@ -81,5 +81,10 @@ def _renumbered(config: Any, tokens: Tokens) -> tuple[np.ndarray, dict[str, Any]
 
 def _parameters(architecture: Architecture) -> int:
     a = architecture
-    layer = a.width * (2 * (a.heads + a.kv_heads) * a.head_dim + (2 + a.gated) * a.mlp_width)
-    return layer * (1 if a.shared else a.layers) + a.width * a.context * (a.positions == "learned")
+    layers = sum(map(_layer_parameters, a.each_layer(1 if a.shared else a.layers)))
+    return layers + a.width * a.context * (a.positions == "learned")
+
+
+def _layer_parameters(a: Architecture) -> int:
+    neurons = a.mlp_width * max(a.experts, 1) + a.shared_width
+    return a.width * ((a.heads + a.kv_heads) * (a.head_dim + a.value_dim) + (2 + a.gated) * neurons)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pathlines.advice import Target, advise
 from pathlines.architecture import Architecture, Deviations
 from pathlines.architecture.read import from_config
-from pathlines.architecture.record import ACTIVATIONS, MASKS, NORMS, PLACEMENTS, POSITIONS
+from pathlines.architecture.record import ACTIVATIONS, MASKS, NORMS, PLACEMENTS, POSITIONS, SCORES
 from pathlines.limit.architecture.predict import predict
 
 FIELDS = {
@@ -20,7 +20,9 @@ FIELDS = {
     "embedding_width": (0, 4), "patch_inputs": (0, 0, 12), "class_token": (False, True), "skip": (1.0, 1e-3, 3.0),
     "attention_residual": (1.0, 0.0, 0.3), "mlp_residual": (1.0, 0.0, 4.0), "norm_gain": (1.0, 0.1),
     "norm_epsilon": (0.0, 1e-5, 1.0), "rope_fraction": (1.0, 0.0, 0.3), "logit_multiplier": (0.0, 1e-3, 10.0),
-    "embedding_scale": (1.0, 30.0),
+    "embedding_scale": (1.0, 30.0), "value_dim": (0, 1, 8), "sinks": (False, True), "gate_shift": (0.0, 1.0),
+    "experts": (0, 0, 4), "active_experts": (1, 2, 4), "expert_score": SCORES, "expert_shares": (False, True),
+    "shared_width": (0, 8),
 }  # fmt: skip
 STDS = st.sampled_from((0.0, 1e-6, 0.02, 0.1, 0.5, 3.0))
 
@@ -30,13 +32,18 @@ def architectures(draw):
     heads = draw(st.sampled_from((1, 2, 4)))
     sizes = {name: draw(STDS) for name in Deviations.__struct_fields__}
     sizes |= {name: max(sizes[name], 1e-6) for name in ("embedding", "projection")}  # tokens have to start somewhere
+    fields = {name: draw(st.sampled_from(values)) for name, values in FIELDS.items()}
+    varied = draw(
+        st.sampled_from(({}, {"window": (2, 0)}, {"positions": ("none", "rope", "rope"), "mlp_width": (8, 0)}))
+    )
     return Architecture(
+        by_layer={} if fields["shared"] else varied,
         width=draw(st.sampled_from((4, 8, 32))),
         heads=heads,
         kv_heads=draw(st.sampled_from([k for k in (1, 2, 4) if heads % k == 0])),
         layers=draw(st.integers(1, 6)),
         deviations=Deviations(**sizes),
-        **{name: draw(st.sampled_from(values)) for name, values in FIELDS.items()},
+        **fields,
     )
 
 
@@ -46,7 +53,7 @@ def check(architecture, n):
         assert np.all(np.isfinite(getattr(found, name))), name
     assert np.all(np.abs(found.mean_cosine) <= 1 + 1e-9) and np.all(found.spread >= 0)
     assert np.all(found.effective_rank <= n * (1 + 1e-9)) and np.all(found.residual_rms > 0)
-    assert np.all((found.attention_entropy >= 0) & (found.attention_entropy <= np.log(n) + 1e-9))
+    assert np.all((found.attention_entropy >= 0) & (found.attention_entropy <= np.log(n + architecture.sinks) + 1e-9))
 
 
 FEW = settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -2,6 +2,7 @@
 from pathlines.limit.architecture import attention as attention
 from pathlines.limit.architecture import backward as backward
 from pathlines.limit.architecture import backward_attention as backward_attention
+from pathlines.limit.architecture import backward_cover as backward_cover
 from pathlines.limit.architecture import backward_norms as backward_norms
 from pathlines.limit.architecture import backward_perceptron as backward_perceptron
 from pathlines.limit.architecture import backward_shared as backward_shared
@@ -9,10 +10,12 @@ from pathlines.limit.architecture import backward_spread as backward_spread
 from pathlines.limit.architecture import backward_start as backward_start
 from pathlines.limit.architecture import backward_tape as backward_tape
 from pathlines.limit.architecture import branch as branch
+from pathlines.limit.architecture import experts as experts
 from pathlines.limit.architecture import gradient_laws as gradient_laws
 from pathlines.limit.architecture import gradients as gradients
 from pathlines.limit.architecture import influence as influence
 from pathlines.limit.architecture import layer as layer
+from pathlines.limit.architecture import layers as layers
 from pathlines.limit.architecture import numbers as numbers
 from pathlines.limit.architecture import perceptron as perceptron
 from pathlines.limit.architecture import prediction as prediction
@@ -75,7 +78,9 @@ from pathlines.limit.architecture.backward_start import gradient_start as gradie
 from pathlines.limit.architecture.shared import growth_deviation as growth_deviation
 from pathlines.limit.architecture.first_step import hidden_size as hidden_size
 from pathlines.limit.architecture.perceptron import kurtosis as kurtosis
+from pathlines.limit.architecture.layers import layer_maps as layer_maps
 from pathlines.limit.architecture.shared import linear_power as linear_power
+from pathlines.limit.architecture.sampled import listened as listened
 from pathlines.limit.architecture.attention import logit_bias as logit_bias
 from pathlines.limit.architecture.backward import logit_gain as logit_gain
 from pathlines.limit.architecture.backward import logit_square as logit_square
@@ -85,6 +90,7 @@ from pathlines.limit.architecture.perceptron import mean_degree as mean_degree
 from pathlines.limit.architecture.branch import merged as merged
 from pathlines.limit.architecture.branch import noise as noise
 from pathlines.limit.architecture.start import normalised as normalised
+from pathlines.limit.architecture.backward_cover import not_followed as not_followed
 from pathlines.limit.architecture.backward_perceptron import perceptron_back as perceptron_back
 from pathlines.limit.architecture.perceptron import perceptron_gram as perceptron_gram
 from pathlines.limit.architecture.perceptron import perceptron_products as perceptron_products
@@ -99,7 +105,9 @@ from pathlines.limit.architecture.backward_tape import recorded as recorded
 from pathlines.limit.architecture.sampled import rotated_heads as rotated_heads
 from pathlines.limit.architecture.attention import rotation as rotation
 from pathlines.limit.architecture.sampled import sampled_heads as sampled_heads
+from pathlines.limit.architecture.sampled import score_epsilon as score_epsilon
 from pathlines.limit.architecture.backward_attention import score_products as score_products
+from pathlines.limit.architecture.experts import shared_experts as shared_experts
 from pathlines.limit.architecture.backward_shared import shared_gradients as shared_gradients
 from pathlines.limit.architecture.gradient_laws import sharp_query_gain as sharp_query_gain
 from pathlines.limit.architecture.summary import simplex_summary as simplex_summary

@@ -27,11 +27,19 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import toeplitz
-from scipy.special import softmax, xlogy
+from scipy.special import xlogy
 
 from pathlines.architecture.record import Architecture
 from pathlines.limit.architecture.numbers import Numbers
-from pathlines.limit.architecture.sampled import MANY, SAMPLES, enough_samples, frequencies, sampled_heads
+from pathlines.limit.architecture.sampled import (
+    MANY,
+    SAMPLES,
+    enough_samples,
+    frequencies,
+    listened,
+    sampled_heads,
+    score_epsilon,
+)
 
 TRUSTED = 0.02
 
@@ -41,8 +49,8 @@ def logit_bias(architecture: Architecture, n: int) -> np.ndarray:
     a = architecture
     distance = np.arange(n)[:, None] - np.arange(n)
     hidden = np.zeros((n, n), dtype=bool) if a.mask == "full" else distance < 0
-    if a.window and a.mask == "causal":
-        hidden |= distance >= a.window
+    if a.window:
+        hidden |= np.abs(distance) >= a.window
     slopes = 2.0 ** (-8.0 * np.arange(1, a.heads + 1) / a.heads) if a.positions == "alibi" else np.zeros(1)
     return np.where(hidden, -np.inf, -slopes[:, None, None] * np.abs(distance))
 
@@ -90,13 +98,13 @@ class AttendedGram(Attended):
         self.turned = rotation(architecture, n)
         self.b = Numbers.of(architecture).b
         self.bias = logit_bias(architecture, n)
-        self.weights = softmax(self.bias, axis=2)
+        self.weights = listened(self.bias, architecture.sinks)
         if np.all(self.weights == self.weights[:, :1]):
             self.weights = self.weights[:, :1]  # one row serves all tokens
         self.keys = np.exp(np.mean(-np.sum(xlogy(self.weights, self.weights), axis=2), axis=0))
 
     def _score(self, x: np.ndarray) -> np.ndarray:
-        return _cosines(x) if self.architecture.qk_norm else x
+        return _cosines(x, score_epsilon(self.architecture)) if self.architecture.qk_norm else x
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """To second order in b."""
@@ -107,7 +115,8 @@ class AttendedGram(Attended):
         first, cross = self._score(left), products
         second = first if right is left else self._score(right)
         if self.architecture.qk_norm:
-            cross = products / np.sqrt(np.diag(left)[:, None] * np.diag(right))
+            e = score_epsilon(self.architecture)
+            cross = products / np.sqrt((np.diag(left)[:, None] + e) * (np.diag(right) + e))
         return np.mean([_expanded(products, cross, first, second, w, self.b) for w in self.weights], axis=0)
 
     def logit_variance(self, x: np.ndarray) -> np.ndarray:
@@ -139,11 +148,9 @@ class AttendedGram(Attended):
         return np.maximum(np.log(self.keys) - 0.5 * self.logit_variance(x), 0.0)
 
 
-def _cosines(x: np.ndarray) -> np.ndarray:
-    inverse = 1 / np.sqrt(np.diag(x))
-    found = np.clip(inverse[:, None] * x * inverse, -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found
+def _cosines(x: np.ndarray, epsilon: float = 0.0) -> np.ndarray:
+    inverse = 1 / np.sqrt(np.diag(x) + epsilon)
+    return np.clip(inverse[:, None] * x * inverse, -1.0, 1.0)
 
 
 def _expanded(

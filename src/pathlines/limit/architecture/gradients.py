@@ -31,6 +31,7 @@ from pathlines.architecture.record import Architecture
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.architecture.backward import PATHS, Descent, descended
+from pathlines.limit.architecture.backward_cover import not_followed
 from pathlines.limit.architecture.backward_norms import below_norm
 from pathlines.limit.architecture.backward_start import SHARP, GradientStart, gradient_start
 from pathlines.limit.architecture.backward_tape import Tape, recorded
@@ -214,6 +215,8 @@ def predict_gradients(
         raise ArgumentError(
             "Argument `architecture` must have independent layers; `shared_gradients` has the other law."
         )
+    if (why := not_followed(a)) is not None:
+        raise ArgumentError(f"Argument `architecture` must have what the backward map knows: {why}.")
     depth = a.layers if layers is None else positive_integer("layers", layers)
     finite_number("rate", rate, 0.0, open_low=True)
     require(optimiser in OPTIMISERS, "optimiser", "be adam or sgd", optimiser)

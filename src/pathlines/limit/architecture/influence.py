@@ -35,6 +35,7 @@ from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.architecture.attention import TRUSTED, AttendedGram
 from pathlines.limit.architecture.branch import Stream, added, stream_of
 from pathlines.limit.architecture.layer import LayerMap
+from pathlines.limit.architecture.layers import layer_maps
 from pathlines.limit.architecture.perceptron import SILU, perceptron_gram
 from pathlines.limit.architecture.start import Tokens, start_gram, usual_tokens
 from pathlines.limit.homogenized.perceptron_kernel import perceptron_kernel, perceptron_slope
@@ -77,11 +78,12 @@ def position_influence(
     if a.shared:
         raise ArgumentError("Argument `architecture` must have independent layers: a shared one adds up with itself.")
     ids = usual_tokens(a) if tokens is None else tokens
-    seen = [a.window] * a.layers if windows is None else [positive_integer("windows", w, least=0) for w in windows]
-    require(len(seen) == a.layers, "windows", f"have one number for each of {a.layers} layers", windows)
+    if windows is not None:
+        seen = [positive_integer("windows", w, least=0) for w in windows]
+        require(len(seen) == a.layers, "windows", f"have one number for each of {a.layers} layers", windows)
+        a = a.changed(by_layer={**a.by_layer, "window": seen})
     start = start_gram(a, ids)
-    maps = {w: LayerMap(a.changed(window=w), AttendedGram(a.changed(window=w), len(start))) for w in set(seen)}
-    steps = _followed([maps[w] for w in seen], stream_of(start))
+    steps = _followed(layer_maps(a, len(start), a.layers), stream_of(start))
     squared, more = _swept(steps, 1.0), _swept(steps, 1.0 + _SMALL)
     branches = (more / np.maximum(squared, np.finfo(float).tiny) - 1) / _SMALL
     largest = max(float(np.max(s.layer.attended.logit_variance(s.x))) for s in steps)
@@ -100,7 +102,8 @@ class _Step:
         self.after = layer.settled(after)
         self.share = float(np.mean(np.diag(branch) / after.powers))
         post = a.placement == "post"
-        self.inward = np.ones(len(branch)) if post else a.norm_gain / np.sqrt(stream.powers + a.norm_epsilon)
+        bare = a.placement in ("post", "output")
+        self.inward = np.ones(len(branch)) if bare else a.norm_gain / np.sqrt(stream.powers + a.norm_epsilon)
         self.onward = a.norm_gain / np.sqrt(after.powers + a.norm_epsilon) if post else np.ones(len(branch))
 
     def back(self, weight: np.ndarray, power: float) -> np.ndarray:
@@ -125,10 +128,10 @@ class _Step:
         return power * _slopes(self.layer, self.x) * _scaled(self._outward(raw, a.mlp_residual), weight)
 
     def _outward(self, raw: np.ndarray, residual: float) -> np.ndarray:
-        """What the norm of a branch (sandwich) divides by."""
+        """What the norm of a branch (sandwich, output) divides by."""
         a = self.layer.architecture
         own = np.diag(raw)
-        if a.placement != "sandwich" or not residual or not np.all(own > 0):
+        if a.placement not in ("sandwich", "output") or not residual or not np.all(own > 0):
             return np.ones(len(own))
         return a.norm_gain / np.sqrt(own / residual**2 + a.norm_epsilon)
 

@@ -20,7 +20,7 @@ A = TypeVar("A", bound=Attended)
 class Branch(NamedTuple):
     """Gram matrix of a branch, the units of its inner matrix, and its common part (the square of a mean).
 
-    ``normed``: a norm of its own fixes its lengths (sandwich).
+    ``normed``: a norm of its own fixes its lengths (sandwich, output).
     """
 
     gram: np.ndarray
@@ -51,7 +51,8 @@ class LayerMap(Generic[A]):
     def input(self, stream: Stream) -> np.ndarray:
         """X, the Gram matrix that a branch sees."""
         a = self.architecture
-        return stream.gram if a.placement == "post" else normalised(stream.gram, a.norm_gain, a.norm_epsilon)
+        bare = a.placement in ("post", "output")
+        return stream.gram if bare else normalised(stream.gram, a.norm_gain, a.norm_epsilon)
 
     def branch(self, kind: str, stream: Stream, attended: Attended | None = None) -> Branch:
         """F of the branch at a stream; ``attended`` replaces the expansion of E[ΠXΠᵀ]."""
@@ -85,12 +86,13 @@ class LayerMap(Generic[A]):
         return float(np.sum(moved - now) / max(np.sum(away), 1e-300))
 
     def _shaped(self, gram: np.ndarray, inner: float, residual: float) -> Branch:
-        """Behind its own norm, where the placement is sandwich, only the directions of a branch count."""
+        """Behind its own norm, where the placement is sandwich or output, only the directions of a branch count."""
         a = self.architecture
-        if a.placement == "sandwich" and np.all(np.diag(gram) > 0):
+        normed = a.placement in ("sandwich", "output")
+        if normed and np.all(np.diag(gram) > 0):
             unscaled = gram / residual**2 if residual else gram
             gram = residual**2 * normalised(unscaled, a.norm_gain, a.norm_epsilon)
-        return Branch(gram, inner, normed=a.placement == "sandwich")
+        return Branch(gram, inner, normed=normed)
 
     def advanced(self, stream: Stream, attended: Attended | None = None, finite_width: bool = True) -> Stream:
         """The mean stream after one layer."""

@@ -21,9 +21,8 @@ from pathlines.architecture.read import Source, architecture_of
 from pathlines.architecture.record import Architecture
 from pathlines.foundation.errors import finite_array, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
-from pathlines.limit.architecture.attention import AttendedGram
 from pathlines.limit.architecture.branch import mean_cosine, stream_of
-from pathlines.limit.architecture.layer import LayerMap
+from pathlines.limit.architecture.layers import layer_maps
 from pathlines.limit.architecture.prediction import Prediction
 from pathlines.limit.architecture.sampled import SAMPLES
 from pathlines.limit.architecture.shared import SharedWalk
@@ -69,9 +68,8 @@ def cosine_curve(architecture: Architecture, tokens: Tokens, layers: int | None 
     if architecture.shared:
         return _walked(architecture, start, depth, _FEW, spread=False).mean_cosine
     stream = stream_of(start)
-    layer = LayerMap(architecture, AttendedGram(architecture, len(start), samples=_FEW))
     found = [mean_cosine(stream.cosines)]
-    for _ in range(depth):
+    for layer in layer_maps(architecture, len(start), depth, samples=_FEW):
         stream = layer.advanced(stream, layer.attended.sharp(layer.input(stream)))
         found.append(mean_cosine(stream.cosines))
     return np.array(found)
@@ -85,8 +83,8 @@ def _walked(
     spread: bool,
     keep: np.ndarray | None = None,
 ) -> Prediction:
-    layer = LayerMap(architecture, AttendedGram(architecture, len(start), samples))
-    walk = (SharedWalk if architecture.shared else Walk)(layer, stream_of(start), spread, keep)
-    for _ in range(depth):
-        walk.step()
+    layers = layer_maps(architecture, len(start), depth, samples)
+    walk = (SharedWalk if architecture.shared else Walk)(layers[0], stream_of(start), spread, keep)
+    for layer in layers:
+        walk.step(layer)
     return walk.prediction()

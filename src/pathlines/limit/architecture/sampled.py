@@ -62,7 +62,8 @@ def drawn_heads(
     for draw in range(samples // 2):
         query, key = (root @ rng.standard_normal((n, a.head_dim)) for _ in range(2))
         if a.qk_norm:
-            query, key = (y / np.sqrt(np.mean(y * y, axis=1, keepdims=True)) for y in (query, key))
+            e = score_epsilon(a)
+            query, key = (y / np.sqrt(np.mean(y * y, axis=1, keepdims=True) + e) for y in (query, key))
         if angles.size:
             query, key = (rotated_heads(y, cos, sin) for y in (query, key))
         logits = scale * (query @ key.T)
@@ -71,7 +72,7 @@ def drawn_heads(
             bent = np.tanh(logits / a.logit_cap)
             logits, slope = a.logit_cap * bent, 1 - bent * bent
         for sign in (1.0, -1.0):
-            yield DrawnHead(softmax(sign * logits + bias[draw % len(bias)], axis=1), sign * query, key, slope)
+            yield DrawnHead(listened(sign * logits + bias[draw % len(bias)], a.sinks), sign * query, key, slope)
 
 
 def sampled_heads(
@@ -84,6 +85,19 @@ def sampled_heads(
         gram += pi @ x @ pi.T
         entropy -= np.sum(pi * np.log(np.where(pi > 0, pi, 1.0)), axis=1)
     return SampledHeads(gram / samples, entropy / samples)
+
+
+def listened(logits: np.ndarray, sinks: bool) -> np.ndarray:
+    """The softmax of rows of logits; with ``sinks`` a key of logit 0 takes its part and has no value."""
+    if not sinks:
+        return softmax(logits, axis=-1)
+    return softmax(np.concatenate([logits, np.zeros_like(logits[..., :1])], axis=-1), axis=-1)[..., :-1]
+
+
+def score_epsilon(architecture: Architecture) -> float:
+    """ε of the norms of queries and keys, on the scale of what they are made of: √(σ_Qσ_K) stands for both."""
+    a = architecture
+    return a.norm_epsilon / max(a.width * a.deviations.query * a.deviations.key, 1e-30)
 
 
 def frequencies(architecture: Architecture) -> np.ndarray:

@@ -35,8 +35,8 @@ _SMALL = 1e-3
 class Step(NamedTuple):
     """A branch that was added: its input's Gram matrix, and the factors of each token.
 
-    ``enter`` turns the stream into the input, ``leave`` the branch into what is added (sandwich), ``settle`` the sum
-    into the stream (post). ``sharp``: its attention was drawn, not expanded.
+    ``enter`` turns the stream into the input, ``leave`` the branch into what is added (sandwich, output), ``settle``
+    the sum into the stream (post). ``sharp``: its attention was drawn, not expanded.
     """
 
     kind: str
@@ -58,7 +58,8 @@ class SharedWalk(Walk):
         self._attention = start.gram
         super().__init__(layer, start, spread, keep)
         sensitivity = Sensitivity(start)
-        self._first = sensitivity.of(self.mode) / sensitivity.of(self._common())
+        common = sensitivity.of(self._common())
+        self._first = sensitivity.of(self.mode) / common if common else 0.0  # a window of one hears nothing else
         self._powers = np.ones(1)
         self._linear = {"attention": layer.numbers.attention, "perceptron": linear_power(layer)}
 
@@ -88,7 +89,7 @@ class SharedWalk(Walk):
     def _step(self, kind: str, stream: Stream, fresh: Branch, sharp: bool) -> Step:
         x, ones = self.layer.input(stream), np.ones(len(stream.powers))
         step = Step(kind, x, np.sqrt(np.diag(x) / stream.powers), ones, ones, sharp)
-        if self.layer.architecture.placement == "sandwich":
+        if self.layer.architecture.placement in ("sandwich", "output"):
             bare = np.diag(self._products(kind, step, step, x))
             step = step._replace(leave=np.sqrt(np.diag(fresh.gram) / np.where(bare > 0, bare, 1.0)))
         return step

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathlines.architecture.record import Architecture
-from pathlines.foundation.errors import positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.limit.architecture.attention import Attended
 from pathlines.limit.architecture.branch import stream_of
@@ -58,6 +58,8 @@ def simplex_summary(
     architecture: Architecture, n: int | None = None, *, layers: int | None = None, finite_width: bool = True
 ) -> SimplexCurve:
     """From n different tokens (default: the whole context); ``finite_width=False`` lets d → ∞."""
+    if architecture.by_layer:
+        raise ArgumentError("Argument `architecture` must have equal layers: the simplex map has one.")
     keys = positive_integer("n", architecture.context if n is None else n, least=2)
     depth = architecture.layers if layers is None else positive_integer("layers", layers)
     gram = start_gram(architecture, 3)[1:, 1:]  # without the class token, which is one of many

@@ -27,7 +27,7 @@ class Walk:
     def __init__(
         self, layer: LayerMap[AttendedGram], start: Stream, spread: bool, keep: np.ndarray | None = None
     ) -> None:
-        self.layer, self.stream, self.with_spread = layer, start, spread
+        self.layer, self.stream, self.with_spread = layer, start, spread  # the layer that comes next
         self.kept = np.arange(len(start.powers)) if keep is None else np.asarray(keep)
         self.d = layer.numbers.dimension
         self.mode = np.zeros_like(start.cosines)
@@ -51,8 +51,9 @@ class Walk:
             [mean_cosine(part.cosines), size, expected_rank(part.cosines, self.d, self.directions), rms]
         )
 
-    def step(self) -> None:
-        """One layer."""
+    def step(self, layer: LayerMap[AttendedGram]) -> None:
+        """Through one layer."""
+        self.layer = layer
         attended, x = self.layer.attended, self.layer.input(self.stream)
         self.drawn = sharp = attended.sharp(x)
         self.sampled += sharp is not None

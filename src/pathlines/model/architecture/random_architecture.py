@@ -28,6 +28,8 @@ from pathlines.numerics.draws import Draws
 
 _SIZES = ("norm_gain", "norm_epsilon", "embedding_scale", "skip", "attention_residual", "mlp_residual",
           "logit_multiplier")  # fmt: skip
+BARE = ("post", "output")
+"""Placements whose branches see the stream as it is."""
 _NAMES = (*_SIZES, *Deviations.__struct_fields__)
 
 
@@ -57,13 +59,25 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
 
     numbers: Float[Array, " k"]
     shape: Architecture = eqx.field(static=True)
+    variants: tuple[RandomArchitecture, ...] = ()
+    pattern: tuple[int, ...] = eqx.field(static=True, default=())
 
     def __init__(self, architecture: Architecture) -> None:
         deviations = of_kind("architecture", architecture, Architecture, "an Architecture").deviations
         values = [getattr(deviations if n in deviations.__struct_fields__ else architecture, n) for n in _NAMES]
         self.numbers = jnp.asarray(values, float)
         neutral: dict[str, Any] = dict.fromkeys(_SIZES, 1.0)
-        neutral |= {"layers": 1, "vocabulary": 0, "family": "custom", "tied": False}
+        neutral |= {"layers": 1, "vocabulary": 0, "family": "custom", "tied": False, "by_layer": {}}
+        if architecture.experts or "experts" in architecture.by_layer:
+            raise ArgumentError(
+                "Argument `architecture` must have one perceptron for all tokens: our own chain has no experts, the "
+                "library's modules do (pip install 'pathlines[probe]')."
+            )
+        if architecture.by_layer:
+            each = architecture.each_layer(architecture.layers)
+            distinct = {id(layer): layer for layer in each}
+            self.variants = tuple(RandomArchitecture(layer) for layer in distinct.values())
+            self.pattern = tuple(list(distinct).index(id(layer)) for layer in each)
         self.shape = architecture.changed(deviations=dict.fromkeys(deviations.__struct_fields__, 1.0), **neutral)
 
     def size(self, name: str) -> Float[Array, ""]:
@@ -95,10 +109,14 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
     def _normals(self) -> int:
         a = self.shape
         matrices = (2 + a.gated) * a.mlp_width
-        return a.width * (2 * (a.heads + a.kv_heads) * a.head_dim + matrices)
+        return a.width * ((a.heads + a.kv_heads) * (a.head_dim + a.value_dim) + matrices)
 
     def random_layer(self, state: Stream, number: Array, key: PRNGKeyArray) -> Stream:
         """Attention and perceptron, in the order and with the norms of the placement."""
+        if self.variants:
+            layers = [variant.random_layer for variant in self.variants]
+            which = jnp.asarray(self.pattern)[number % len(self.pattern)]
+            return jax.lax.switch(which, layers, state, number, key)
         h, draws = state.hidden, self._draws(state, key, self._normals)
         if self.shape.placement == "parallel":
             x = self.normed(h)
@@ -110,11 +128,13 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
         return Stream(h, state.words)
 
     def head_attentions(self, state: Stream, t: Array, key: PRNGKeyArray) -> Float[Array, "h n n"]:
-        """Of the layer that would come next."""
+        """Of the layer that would come next (where layers differ: of the first kind)."""
+        if self.variants:
+            return self.variants[0].head_attentions(state, t, key)
         a, h = self.shape, state.hidden
         few = a.width * (a.heads + a.kv_heads) * a.head_dim
         draws = self._draws(state, key, self._normals if a.shared else few)
-        x = h if a.placement == "post" else self.normed(h)
+        x = h if a.placement in BARE else self.normed(h)
         return self._weights(*self._queries_and_keys(x, draws)).reshape(a.heads, *2 * (len(h),))
 
     def normed(self, h: Float[Array, "n d"]) -> Float[Array, "n d"]:
@@ -130,8 +150,9 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
 
     def _added(self, h: Hidden, branch: Any, residual: str, draws: Draws) -> Hidden:
         placement = self.shape.placement
-        y = branch(h if placement == "post" else self.normed(h), draws)
-        sum_ = self.size("skip") * h + self.size(residual) * (self.normed(y) if placement == "sandwich" else y)
+        y = branch(h if placement in BARE else self.normed(h), draws)
+        own = placement in ("sandwich", "output")
+        sum_ = self.size("skip") * h + self.size(residual) * (self.normed(y) if own else y)
         return self.normed(sum_) if placement == "post" else sum_
 
     def matrix(self, name: str, draws: Draws, rows: int, columns: int) -> Float[Array, "rows columns"]:
@@ -141,7 +162,7 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
     def _queries_and_keys(self, x: Hidden, draws: Draws) -> tuple[Array, Array]:
         """Queries (n, kv_heads, group, p) and keys (n, kv_heads, p)."""
         a, n = self.shape, len(x)
-        query = (x @ self.matrix("query", draws, a.width, a.attention_width)).reshape(n, a.heads, a.head_dim)
+        query = (x @ self.matrix("query", draws, a.width, a.heads * a.head_dim)).reshape(n, a.heads, a.head_dim)
         key = (x @ self.matrix("key", draws, a.width, a.kv_heads * a.head_dim)).reshape(n, a.kv_heads, a.head_dim)
         if a.qk_norm:
             query, key = (rms_normalised(y, self.size("norm_epsilon")) for y in (query, key))
@@ -156,7 +177,13 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
             logits = a.logit_cap * jnp.tanh(logits / a.logit_cap)
         if a.positions == "alibi":
             logits = logits + distance_bias(n, a.heads, logits.dtype).reshape(logits.shape)
-        return attention_weights(logits, self._mask())
+        if a.mask == "full" and a.window:
+            near = jnp.abs(jnp.arange(n)[:, None] - jnp.arange(n)) < a.window
+            logits = jnp.where(near, logits, -jnp.inf)
+        if not a.sinks:
+            return attention_weights(logits, self._mask())
+        shown = jnp.where(True if self._mask() is None else self._mask().weights(n) > 0, logits, -jnp.inf)
+        return jax.nn.softmax(jnp.pad(shown, (*(((0, 0),) * 3), (0, 1))), axis=-1)[..., :-1]
 
     def _mask(self) -> PositionMask | None:
         if self.shape.mask == "full":
@@ -166,7 +193,8 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
     def _attention(self, x: Hidden, draws: Draws) -> Hidden:
         a, n = self.shape, len(x)
         weights = self._weights(*self._queries_and_keys(x, draws))
-        value = (x @ self.matrix("value", draws, a.width, a.kv_heads * a.head_dim)).reshape(n, a.kv_heads, a.head_dim)
+        value = x @ self.matrix("value", draws, a.width, a.kv_heads * a.value_dim)
+        value = value.reshape(n, a.kv_heads, a.value_dim)
         heads = jnp.einsum("gqik,kgp->igqp", weights, value).reshape(n, a.attention_width)
         return heads @ self.matrix("output", draws, a.attention_width, a.width)
 
@@ -175,7 +203,9 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
         inner = x @ self.matrix("mlp_in", draws, a.width, a.mlp_width)
         gate = x @ self.matrix("mlp_gate", draws, a.width, a.mlp_width) if a.gated else inner
         active = ACTIVATIONS[a.activation](gate)
-        return (active * inner if a.gated else active) @ self.matrix("mlp_out", draws, a.mlp_width, a.width)
+        return (active * (inner + a.gate_shift) if a.gated else active) @ self.matrix(
+            "mlp_out", draws, a.mlp_width, a.width
+        )
 
 
 def _build(

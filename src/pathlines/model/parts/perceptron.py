@@ -21,6 +21,8 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "tanh": jnp.tanh,
     "erf": jax.lax.erf,
     "linear": lambda x: x,
+    "quick_gelu": lambda x: x * jax.nn.sigmoid(1.702 * x),
+    "relu2": lambda x: jax.nn.relu(x) ** 2,
 }
 
 

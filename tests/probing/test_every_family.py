@@ -1,0 +1,92 @@
+"""Every family of the table against the library's own module: the law of each matrix, and the curve it leads to."""
+
+import re
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from every_family import fields_of, mean_cosines, module_of  # noqa: E402
+
+from pathlines.architecture.family import FAMILIES  # noqa: E402
+from pathlines.architecture.read import from_config  # noqa: E402
+from pathlines.limit.architecture.predict import predict  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+ROLES = {
+    "latent": r"(q_a_proj|q_b_proj|kv_a_proj_with_mqa|kv_b_proj)\.weight",
+    "value": r"(query_key_value|qkv_proj|Wqkv|c_attn)\.weight",
+    "query": r"(q_proj|query|q_lin|\w*[aA]ttention\.q|attn\.q)\.weight",
+    "key": r"(k_proj|key|k_lin|\w*[aA]ttention\.k|attn\.k)\.weight",
+    "projected": r"(v_proj|value|v_lin|\w*[aA]ttention\.v|attn\.v)\.weight",
+    "router": r"(mlp\.gate|router|router\.layer|gate)\.weight",
+    "mlp_gate": r"(gate_proj|wi_0)\.weight",
+    "mlp_in": r"(up_proj|fc1|c_fc|fc_in|dense_h_to_4h|intermediate\.dense|lin1|ffn|wi|wi_1|Wi|input_linear|"
+    r"gate_up_proj)(\.weight)?",
+    "output": r"(o_proj|out_proj|out_lin|attention\.output\.dense|\w*attention\.dense|self_attn\.dense|attn\.Wo|"
+    r"attn\.c_proj|\w*[aA]ttention\.o|attn\.o)\.weight",
+    "mlp_out": r"(down_proj|fc2|c_proj|fc_out|dense_4h_to_h|output\.dense|lin2|ffn_output|wo|Wo|"
+    r"output_linear)(\.weight)?",
+    "position": r"(position_embeddings?|embed_positions|wpe|positions_embed)(\.weight)?",
+    "type": r"token_type_embeddings\.weight",
+    "projection": r"(embeddings_project|embedding_hidden_mapping_in)\.weight",
+    "embedding": r"(word_embeddings|embed_tokens|wte|embed_in|tok_embeddings|token_embedding|tokens_embed|shared|"
+    r"patch_embedding|patch_embeddings\.projection)\.weight",
+}
+ELSEWHERE = r"(pooler|head|contact_head)\.|relative_attention_bias|mask_token|_bias$|shared_expert_gate|sinks"
+CLASS = r"(cls_token|class_embedding)$"
+
+
+def role_of(name):
+    for role, pattern in ROLES.items():
+        if re.search(rf"(^|\.)({pattern})$", name):
+            return {"projected": "value"}.get(role, role)
+    return None
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+def test_second_moments_of_every_matrix(name):
+    """Within five standard errors of what the reader says, whatever the matrix; none is unknown."""
+    architecture = from_config(fields_of(name)).architecture
+    said = architecture.deviations
+    checked = set()
+    for label, parameter in module_of(name, layers=2).named_parameters():
+        label = re.sub(r"\.\d+\.", ".", label)
+        if parameter.dim() < 2 or re.search(ELSEWHERE, label) or re.search(CLASS, label):
+            continue
+        role = role_of(label)
+        assert role is not None, f"no one knows {label}"
+        values = parameter.detach().numpy().astype(float)
+        values = values[np.any(values.reshape(len(values), -1) != 0, axis=1)]  # the padding symbol is zero
+        deep = from_config(fields_of(name, layers=2)).architecture.deviations
+        want = 0.07 if role == "latent" else getattr(deep, role)
+        kurtosis = np.mean(values**4) / np.mean(values**2) ** 2
+        error = np.sqrt((kurtosis - 1) / values.size)
+        assert abs(np.mean(values**2) / want**2 - 1) < 5 * error + 2e-3, (
+            label,
+            role,
+            np.sqrt(np.mean(values**2)),
+            want,
+        )
+        checked.add(role)
+    assert {"mlp_in", "mlp_out", "output", "embedding"} <= checked and said.output > 0
+
+
+FAST = ("gpt2", "olmo2", "gemma3_text", "qwen3_moe", "bert", "modernbert", "t5", "vit")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in FAST)) for n in FAMILIES])
+def test_curve_of_the_module_is_the_predicted_one(name, seeds=12, n=16):
+    """Mean cosine after every layer, over a dozen modules of width 128: 4 standard errors and what the width leaves."""
+    architecture = from_config(fields_of(name)).architecture
+    curves = []
+    for seed in range(seeds):
+        module = module_of(name, seed)
+        image = {"pixel_values": torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(seed))}
+        inputs = image if architecture.patch_inputs else {"input_ids": torch.arange(2, 2 + n)[None]}
+        curves.append(mean_cosines(module, inputs, architecture.layers))
+    measured, error = np.mean(curves, axis=0), np.std(curves, axis=0, ddof=1) / np.sqrt(seeds)
+    found = predict(architecture, architecture.context if architecture.patch_inputs else n, spread=False)
+    np.testing.assert_array_less(np.abs(measured - found.mean_cosine), 4 * error + 0.03)
