@@ -12,7 +12,8 @@ demo: $(STAMP)
 
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
 # Claims that draw many random chains or prompts run 2.5 times longer so: they get the first level. Each of two workers begins with
-# half of the files, which share programs, and takes tests from the other when it has none left.
+# half of the files, which share programs, and takes tests from the other when it has none left. Programs in one part (WHOLE)
+# differ from those in several by a unit or two of the last digit at level 0; those of workers of `verify` do not.
 WHOLE         := --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 QUICK_COMPILE := --xla_backend_optimization_level=0 $(WHOLE)
 QUICK_RUN     := --xla_backend_optimization_level=1 $(WHOLE)
