@@ -44,6 +44,7 @@ from pathlines.numerics.sources import StateSpace as StateSpace
 from pathlines.model.followups.synchronising_pair import SynchronisingPair as SynchronisingPair
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
+from pathlines.model.followups.wide_shallow import WideShallow as WideShallow
 from pathlines.advice.advice import advise as advise
 from pathlines.observable.sphere import alignment as alignment
 from pathlines.observable.gaussian import anisotropy as anisotropy
@@ -147,6 +148,7 @@ from pathlines.observable.overlap import smallest_overlap as smallest_overlap
 from pathlines.limit.followups.synchronisation import synchronisation as synchronisation
 from pathlines.observable.gaussian import theta as theta
 from pathlines.integrate.observe import positions as tokens
+from pathlines.observable.training import training_loss as training_loss
 from pathlines.observable.pairs import u_max as u_max
 from pathlines.observable.pairs import u_mean as u_mean
 from pathlines.observable.pairs import variance as variance

@@ -108,6 +108,7 @@ def good_calls():
         "TriangularFlow": {},
         "UnnormalisedAttention": {"shift": 0.0},
         "UnnormalisedGaussian": gaussian,
+        "WideShallow": {"inputs": EYE, "targets": EYE, "features": "tanh", "multiplicities": np.ones(3)},
         "ZonalMeasure": {"d": 3, "beta": 9.0, "nodes": 40, "shift": 0.0},
         "advise": {"architecture": SIX, "tokens": 4, "what_if": False},
         "asymptotic_regime": {"a": 1.0, "c": 1.0},

@@ -16,6 +16,7 @@ from pathlines.observable import residual as residual
 from pathlines.observable import sinkhorn as sinkhorn
 from pathlines.observable import slow_manifold as slow_manifold
 from pathlines.observable import sphere as sphere
+from pathlines.observable import training as training
 from pathlines.observable.distances import Distance as Distance
 from pathlines.observable.kde_modes import Intervals as Intervals
 from pathlines.observable.limit_report import LimitReport as LimitReport
@@ -136,6 +137,7 @@ from pathlines.observable.slow_manifold import slow_manifold_distance as slow_ma
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap
 from pathlines.observable.gaussian import theta as theta
 from pathlines.integrate.observe import positions as tokens
+from pathlines.observable.training import training_loss as training_loss
 from pathlines.observable.pairs import u_max as u_max
 from pathlines.observable.pairs import u_mean as u_mean
 from pathlines.observable.pairs import variance as variance
