@@ -47,15 +47,13 @@ FIGURES = (
     "followups/dual-filter",
     "followups/proximal",
     "followups/low-temperature",
-<<<<<<< HEAD
     "followups/mode-atlas",
     "followups/sharp-rates",
     "followups/multi-head",
     "followups/context",
     "followups/synchronisation",
-=======
     "followups/wide-shallow",
->>>>>>> 7a8db2b (Wide shallow models learn as particles of the engine: width, escape from critical measures, fluctuations)
+    "followups/adamw",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
 

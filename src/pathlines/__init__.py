@@ -24,13 +24,11 @@ _TOP = {
     "model.self_attention": "SelfAttention",
     "model.homogenized.random_transformer": "RandomTransformer",
     "model.followups.dual_filter": "DualFilter",
-<<<<<<< HEAD
     "model.followups.synchronising_pair": "SynchronisingPair",
     "limit.followups.finite_context": "context",
     "limit.followups.synchronisation": "synchronisation",
-=======
+    "model.followups.residual_heads": "ResidualHeads",
     "model.followups.wide_shallow": "WideShallow",
->>>>>>> 7a8db2b (Wide shallow models learn as particles of the engine: width, escape from critical measures, fluctuations)
     "numerics.sources": "HiddenMarkov StateSpace",
     "model.followups.potentials": "QuadraticPotential",
     "transport.proximal_sampler": "ProximalSampler",

@@ -36,6 +36,7 @@ from pathlines.foundation.papers.shelf import PAPERS as PAPERS
 from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler
 from pathlines.model.followups.potentials import QuadraticPotential as QuadraticPotential
 from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
+from pathlines.model.followups.residual_heads import ResidualHeads as ResidualHeads
 from pathlines.transport.euclid.ridge import RidgeFlow as RidgeFlow
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention

@@ -82,6 +82,9 @@ def good_calls():
             "activation": "tanh", "sigma_w": 1.0, "sigma_b": 0.5, "width": 4, "attention": 1.0, "beta": 1.0,
             "time_step": 0.01, "dimension": 3,
         },
+        "ResidualHeads": {
+            "mean_score": EYE, "mean_value": EYE, "depth": 2, "heads": 2, "sigma_b": 0.5, "sigma_v": 0.5, "until": 1.0,
+        },
         "SelfAttention": {
             "beta": 2.0, "attention": softmax, "weights": pl.weights.IdentityWeights(), "perceptron": None,
             "multiplicities": np.ones(3), "space": "sphere", "summation": "auto", "mask": "causal",

@@ -8,6 +8,7 @@ from pathlines.numerics import quadrature as quadrature
 from pathlines.numerics import runge_kutta as runge_kutta
 from pathlines.numerics import single_factorisations as single_factorisations
 from pathlines.numerics import sources as sources
+from pathlines.numerics import teachers as teachers
 from pathlines.numerics.few_samples import ControlledSums as ControlledSums
 from pathlines.numerics.jacobi import Damping as Damping
 from pathlines.numerics.draws import Draws as Draws
@@ -33,6 +34,7 @@ from pathlines.numerics.quadrature import gauss_hermite as gauss_hermite
 from pathlines.numerics.quadrature import gauss_legendre as gauss_legendre
 from pathlines.numerics.draws import gaussian_pairs as gaussian_pairs
 from pathlines.numerics.graded import graded_circle as graded_circle
+from pathlines.numerics.teachers import head_teacher as head_teacher
 from pathlines.numerics.exponential_integral import log_ei as log_ei
 from pathlines.numerics.jacobi import orthogonal_rows as orthogonal_rows
 from pathlines.numerics.sources import probabilities as probabilities
@@ -42,5 +44,6 @@ from pathlines.numerics.exponential_integral import scaled_ei as scaled_ei
 from pathlines.numerics.single_factorisations import singular_values as singular_values
 from pathlines.numerics.few_samples import student as student
 from pathlines.numerics.single_factorisations import symmetric_eigenvalues as symmetric_eigenvalues
+from pathlines.numerics.teachers import tanh_teacher as tanh_teacher
 from pathlines.numerics.draws import threefry_words as threefry_words
 from pathlines.numerics.quadrature import trapezoid as trapezoid

@@ -1,4 +1,5 @@
 # Written by docs/stubs.py.
+from pathlines.limit.followups import averaged_heads as averaged_heads
 from pathlines.limit.followups import filtering as filtering
 from pathlines.limit.followups import finite_context as finite_context
 from pathlines.limit.followups import group_states as group_states
@@ -6,13 +7,20 @@ from pathlines.limit.followups import proximal as proximal
 from pathlines.limit.followups import quantitative as quantitative
 from pathlines.limit.followups import separatrix as separatrix
 from pathlines.limit.followups import time_dependent as time_dependent
+from pathlines.limit.followups import wide_training as wide_training
+from pathlines.limit.followups.averaged_heads import AdamW as AdamW
 from pathlines.limit.followups.mode_atlas import Atlas as Atlas
+from pathlines.limit.followups.wide_training import AttentionHeads as AttentionHeads
+from pathlines.limit.followups.averaged_heads import AveragedHeads as AveragedHeads
 from pathlines.limit.followups.finite_context import Context as Context
 from pathlines.limit.followups.synchronisation import Dissipation as Dissipation
 from pathlines.limit.followups.filtering import DualControl as DualControl
+from pathlines.limit.followups.wide_training import Features as Features
+from pathlines.limit.followups.averaged_heads import Fluctuation as Fluctuation
 from pathlines.limit.followups.filtering import Kalman as Kalman
 from pathlines.limit.followups.separatrix import Misassignment as Misassignment
 from pathlines.limit.followups.mode_atlas import MixedMode as MixedMode
+from pathlines.limit.followups.wide_training import Neurons as Neurons
 from pathlines.limit.followups.synchronisation import PairMean as PairMean
 from pathlines.limit.followups.mode_atlas import PureMode as PureMode
 from pathlines.limit.followups.proximal import Quadratic as Quadratic
@@ -25,6 +33,7 @@ from pathlines.limit.followups.finite_context import context_spread as context_s
 from pathlines.limit.followups.proximal import covariances as covariances
 from pathlines.limit.followups.synchronisation import critical_dimension as critical_dimension
 from pathlines.limit.followups.quantitative import crossover_delay as crossover_delay
+from pathlines.limit.followups.wide_training import descent_losses as descent_losses
 from pathlines.limit.followups.separatrix import displacement as displacement
 from pathlines.limit.followups.separatrix import distances as distances
 from pathlines.limit.followups.proximal import divergence_from_normal as divergence_from_normal
@@ -32,10 +41,16 @@ from pathlines.limit.followups.filtering import dual_control as dual_control
 from pathlines.limit.followups.separatrix import equator as equator
 from pathlines.limit.followups.finite_context import error_constant as error_constant
 from pathlines.limit.followups.filtering import error_covariances as error_covariances
+from pathlines.limit.followups.wide_training import escape_rate as escape_rate
+from pathlines.limit.followups.wide_training import features_of as features_of
+from pathlines.limit.followups.wide_training import flow_losses as flow_losses
 from pathlines.limit.followups.group_states import group_growth as group_growth
+from pathlines.limit.followups.averaged_heads import head_and_pull as head_and_pull
 from pathlines.limit.followups.filtering import kalman as kalman
 from pathlines.limit.followups.proximal import limit_covariance as limit_covariance
 from pathlines.limit.followups.time_dependent import linear_response as linear_response
+from pathlines.limit.followups.wide_training import loss_and_velocity as loss_and_velocity
+from pathlines.limit.followups.wide_training import loss_fluctuation as loss_fluctuation
 from pathlines.limit.followups.synchronisation import lyapunov_exponent as lyapunov_exponent
 from pathlines.limit.followups.synchronisation import mean_dissipation as mean_dissipation
 from pathlines.limit.followups.separatrix import misassignment as misassignment
@@ -73,6 +88,7 @@ from pathlines.limit.followups.mode_atlas import symmetric_matrix as symmetric_m
 from pathlines.limit.followups.synchronisation import synchronisation as synchronisation
 from pathlines.limit.followups.synchronisation import synchronisation_map as synchronisation_map
 from pathlines.limit.followups.time_dependent import tangent_jacobian as tangent_jacobian
+from pathlines.limit.followups.averaged_heads import train_by_hand as train_by_hand
 from pathlines.limit.followups.separatrix import value_spectrum as value_spectrum
 from pathlines.limit.followups.separatrix import von_mises as von_mises
 from pathlines.limit.followups.separatrix import zero_temperature as zero_temperature

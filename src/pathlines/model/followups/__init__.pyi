@@ -4,7 +4,9 @@ from pathlines.model.followups import gaussian_sweeps as gaussian_sweeps
 from pathlines.model.followups import markov_sweeps as markov_sweeps
 from pathlines.model.followups import potentials as potentials
 from pathlines.model.followups import proximal as proximal
+from pathlines.model.followups import residual_heads as residual_heads
 from pathlines.model.followups import synchronising_pair as synchronising_pair
+from pathlines.model.followups import wide_shallow as wide_shallow
 from pathlines.model.followups.markov_sweeps import Chain as Chain
 from pathlines.model.followups.potentials import ClosedForm as ClosedForm
 from pathlines.model.followups.dual_filter import DualFilter as DualFilter
@@ -20,10 +22,14 @@ from pathlines.model.followups.potentials import Potential as Potential
 from pathlines.model.followups.gaussian_sweeps import Problem as Problem
 from pathlines.model.followups.proximal import ProximalAttention as ProximalAttention
 from pathlines.model.followups.potentials import QuadraticPotential as QuadraticPotential
+from pathlines.model.followups.residual_heads import ResidualHeads as ResidualHeads
 from pathlines.model.followups.gaussian_sweeps import Settled as Settled
 from pathlines.model.followups.synchronising_pair import SynchronisingPair as SynchronisingPair
 from pathlines.model.followups.dual_filter import TokenPrediction as TokenPrediction
+from pathlines.model.followups.residual_heads import Trained as Trained
+from pathlines.model.followups.wide_shallow import WideShallow as WideShallow
 from pathlines.model.followups.gaussian_sweeps import backward as backward
+from pathlines.model.followups.residual_heads import centred as centred
 from pathlines.model.followups.markov_sweeps import chain_of as chain_of
 from pathlines.model.followups.potentials import checked_potential as checked_potential
 from pathlines.model.followups.proximal import checked_preconditioner as checked_preconditioner
@@ -38,3 +44,4 @@ from pathlines.model.followups.markov_sweeps import place as place
 from pathlines.model.followups.gaussian_sweeps import problem as problem
 from pathlines.model.followups.markov_sweeps import refine as refine
 from pathlines.model.followups.markov_sweeps import weights_of as weights_of
+from pathlines.model.followups.wide_shallow import with_teacher as with_teacher

@@ -1,4 +1,5 @@
 # Written by docs/stubs.py.
+from pathlines.draw.figures.followups import adamw as adamw
 from pathlines.draw.figures.followups import context as context
 from pathlines.draw.figures.followups import dual_filter as dual_filter
 from pathlines.draw.figures.followups import low_temperature as low_temperature
@@ -7,3 +8,4 @@ from pathlines.draw.figures.followups import multi_head as multi_head
 from pathlines.draw.figures.followups import proximal as proximal
 from pathlines.draw.figures.followups import sharp_rates as sharp_rates
 from pathlines.draw.figures.followups import synchronisation as synchronisation
+from pathlines.draw.figures.followups import wide_shallow as wide_shallow
