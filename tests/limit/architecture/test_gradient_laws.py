@@ -7,6 +7,7 @@ from pathlines.architecture import Architecture, Deviations
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.architecture.backward_shared import shared_gradients
 from pathlines.limit.architecture.gradient_laws import query_rate, sharp_query_gain
+from pathlines.limit.architecture.gradient_phases import gradient_phases
 from pathlines.limit.architecture.gradients import predict_gradients
 from pathlines.model.architecture.random_gradients import GradientSample
 
@@ -48,3 +49,34 @@ def test_layers_of_their_own_are_another_law():
         shared_gradients(layer(False), 12)
     with pytest.raises(ArgumentError, match="shared_gradients"):
         predict_gradients(layer(True), 12)
+
+
+@pytest.mark.parametrize(
+    ("placement", "power", "labels", "cosine", "relative", "private"),
+    [
+        ("post", 0.2, ("trainable",), 0.867, 0.58, 0.43),
+        ("post", 1.0, ("rank", "vanishing"), 1.000, 0.54, 0.0017),
+        ("pre", 0.2, ("trainable",), 0.440, 0.88, 0.84),
+        ("pre", 1.0, ("trainable",), 0.798, 0.66, 0.53),
+    ],
+)
+def test_phases_of_a_deep_stack(placement, power, labels, cosine, relative, private):
+    """Cells of the reference's phase diagram at b = 0.1: 24 layers of width 256, GELU, 64 tokens."""
+    unit = 256**-0.5
+    sizes = Deviations(
+        embedding=1, query=unit, key=unit, value=unit, output=unit, mlp_in=unit, mlp_out=1024**-0.5
+    )  # fmt: skip
+    deep = Architecture(
+        width=256, heads=4, layers=24, mlp_width=1024, mask="full", positions="none", placement=placement,
+        deviations=sizes,
+    )  # fmt: skip
+    found = gradient_phases(deep, [power], [0.1], 64)
+    assert found.labels == ((labels,),)
+    assert found.cosine[0, 0] == pytest.approx(cosine, abs=0.006)
+    assert found.relative[0, 0] == pytest.approx(relative, abs=0.02)
+    assert found.private[0, 0] == pytest.approx(private, rel=0.05)
+
+
+def test_factors_of_phases_are_positive():
+    with pytest.raises(ArgumentError, match="powers"):
+        gradient_phases(layer(False), [0.0], [1.0], 8)
