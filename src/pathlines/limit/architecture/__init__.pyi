@@ -33,6 +33,7 @@ from pathlines.limit.architecture.backward import Descent as Descent
 from pathlines.limit.architecture.attention import DrawnGram as DrawnGram
 from pathlines.limit.architecture.sampled import DrawnHead as DrawnHead
 from pathlines.limit.architecture.first_step import FirstStep as FirstStep
+from pathlines.limit.architecture.gradient_phases import GradientPhases as GradientPhases
 from pathlines.limit.architecture.backward_start import GradientStart as GradientStart
 from pathlines.limit.architecture.gradients import Gradients as Gradients
 from pathlines.limit.architecture.influence import Influence as Influence
@@ -74,6 +75,7 @@ from pathlines.limit.architecture.rank import expected_rank as expected_rank
 from pathlines.limit.architecture.first_step import first_step as first_step
 from pathlines.limit.architecture.sampled import frequencies as frequencies
 from pathlines.limit.architecture.backward_spread import fresh_variance as fresh_variance
+from pathlines.limit.architecture.gradient_phases import gradient_phases as gradient_phases
 from pathlines.limit.architecture.backward_start import gradient_start as gradient_start
 from pathlines.limit.architecture.shared import growth_deviation as growth_deviation
 from pathlines.limit.architecture.first_step import hidden_size as hidden_size
