@@ -40,15 +40,15 @@ class Atlas(Setting):
     "causal/value-atlas",
     CAUSAL_CLUSTERING,
     "Trajectories of causally masked tokens on S², Q = K = I, for several diagonal V; final positions in red, the "
-    "start of the first token in black. One leading eigenvalue makes two points, a leading plane clusters inside it, "
+    "start of the first token as a black diamond in front. One leading eigenvalue makes two points, a leading plane clusters inside it, "
     "V = I one point in the end, after clusters that live long; a negative leading eigenvalue leaves clouds.",
     quick=Atlas(),
 )
 def value_atlas(s: Atlas) -> Figure:
     """One sphere for each V."""
     figure, (panels,) = new_figure(1, len(s.values), width=2.4, height=2.7)
-    view = View()
     start = np.asarray(Sphere(3).uniform(jax.random.key(s.seed), n=s.n))
+    view = View(azimuth=float(np.degrees(np.arctan2(start[0, 1], start[0, 0]))) + 30.0)
     # even at first, then even in log t: tokens move at once and then hardly
     times = np.append(0.0, np.geomspace(0.05, s.until, s.samples))
     for axes, diagonal in zip(panels, s.values, strict=True):
