@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,7 +70,7 @@ def _one_line(message: Any, *_: Any, **__: Any) -> None:
 
 
 def parse_changes(pairs: list[str] | None) -> dict[str, Any]:
-    """``name=value`` pairs; values are JSON, anything else is a string."""
+    """``name=value`` pairs, values as ``value_of`` reads them."""
     from pathlines.foundation.errors import ArgumentError
 
     changes = {}
@@ -76,11 +78,19 @@ def parse_changes(pairs: list[str] | None) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise ArgumentError(f"Option --set takes NAME=VALUE, but got {pair!r}.")
-        try:
-            changes[name] = json.loads(text)
-        except json.JSONDecodeError:
-            changes[name] = text
+        changes[name] = value_of(text)
     return changes
+
+
+def value_of(text: str) -> Any:
+    """What a person typed: JSON, numbers separated by commas, .5 or inf; anything else is the text itself."""
+    whole = re.sub(r"(?<![\w.])\.(?=\d)", "0.", text)
+    for form in (whole, f"[{whole}]"):
+        with suppress(json.JSONDecodeError):
+            return json.loads(form)
+    with suppress(ValueError):
+        return float(text)
+    return text
 
 
 def console(*, stderr: bool = False) -> Any:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand
+
+from pathlines.cli.common import value_of
 
 
 class Choice(NamedTuple):
@@ -109,21 +110,14 @@ def names_on(command: Any, args: list[str], flags: Iterable[str]) -> list[str]:
 
 
 def read(choice: Choice, text: Any) -> Any:
-    """The value of an option: a .npy file, text as it is, JSON, numbers separated by commas, .5 or inf."""
+    """The value of an option: a .npy file, text as it is, or what ``value_of`` reads."""
     from pathlines.foundation.errors import finite_array
 
     if not choice.flag and text.endswith(".npy"):
         return read_array(choice.option, Path(text))
     if choice.flag or choice.words:
         return text
-    for form in (text, f"[{text}]"):
-        with suppress(json.JSONDecodeError):
-            found = json.loads(form)
-            break
-    else:
-        found = text
-        with suppress(ValueError):
-            found = float(text)
+    found = value_of(text)
     return finite_array(choice.option, found) if choice.numbers and found is not None else found
 
 

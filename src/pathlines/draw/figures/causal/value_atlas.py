@@ -40,8 +40,9 @@ class Atlas(Setting):
     "causal/value-atlas",
     CAUSAL_CLUSTERING,
     "Trajectories of causally masked tokens on S², Q = K = I, for several diagonal V; final positions in red, the "
-    "start of the first token as a black diamond in front. One leading eigenvalue makes two points, a leading plane clusters inside it, "
-    "V = I one point in the end, after clusters that live long; a negative leading eigenvalue leaves clouds.",
+    "start of the first token as a black diamond in front. One leading eigenvalue makes two points, a leading plane "
+    "clusters inside it, V = I one point in the end, after clusters that live long; a negative leading "
+    "eigenvalue leaves clouds.",
     quick=Atlas(),
 )
 def value_atlas(s: Atlas) -> Figure:
