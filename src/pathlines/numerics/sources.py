@@ -32,9 +32,9 @@ class StateSpace:
         self.readout = finite_array("readout", readout, (d, "p")).astype(float)
         p = self.readout.shape[1]
         require(p > 0, "readout", "have at least one column", readout)
-        self.moves = covariance("moves", moves, d)
-        self.noise = covariance("noise", noise, p, positive=True)
-        self.spread = covariance("spread", np.eye(d) if spread is None else spread, d)
+        self.moves = semidefinite("moves", moves, d)
+        self.noise = semidefinite("noise", noise, p, positive=True)
+        self.spread = semidefinite("spread", np.eye(d) if spread is None else spread, d)
         self.mean = finite_array("mean", np.zeros(d) if mean is None else mean, (d,)).astype(float)
 
     def checked(self, tokens: Any) -> np.ndarray:
@@ -70,7 +70,7 @@ class HiddenMarkov:
 Source = StateSpace | HiddenMarkov
 
 
-def covariance(name: str, value: Any, size: int, positive: bool = False) -> np.ndarray:
+def semidefinite(name: str, value: Any, size: int, positive: bool = False) -> np.ndarray:
     """A symmetric matrix with eigenvalues ≥ 0, or > 0."""
     matrix = finite_array(name, value, (size, size)).astype(float)
     scale = np.abs(matrix).max()

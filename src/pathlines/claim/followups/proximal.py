@@ -21,7 +21,7 @@ from pathlines.limit.followups import proximal as theory
 from pathlines.model.followups.potentials import QuadraticPotential
 from pathlines.model.followups.proximal import CONVENTION, ProximalAttention
 from pathlines.numerics.quadrature import WeightedNodes, trapezoid
-from pathlines.numerics.sources import covariance
+from pathlines.numerics.sources import semidefinite
 
 Regularisation = Annotated[of.Positive, means("regularisation of the proximal", "T")]
 SpreadStart = Annotated[of.Positive, means("variance of the particles at the start, a share of the target's", "S₀")]
@@ -164,7 +164,7 @@ class Plane(Setting):
 
 def of_plane(s: Plane) -> Target:
     """Refuses what is not symmetric and positive, two by two."""
-    p, m = (covariance(name, getattr(s, name), 2, positive=True) for name in ("precision", "preconditioner"))
+    p, m = (semidefinite(name, getattr(s, name), 2, positive=True) for name in ("precision", "preconditioner"))
     return Target(p, m, s.regularisation, s.beta)
 
 

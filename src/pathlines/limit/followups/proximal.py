@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from pathlines.foundation.errors import finite_array, finite_number, positive_integer
 from pathlines.foundation.papers.followups import PROXIMAL
-from pathlines.numerics.sources import covariance
+from pathlines.numerics.sources import semidefinite
 
 SOURCES = (PROXIMAL,)
 DEGREES = 4000
@@ -41,7 +41,7 @@ def quadratic(precision: Any, preconditioner: Any = 1.0, regularisation: float =
     m = finite_array("preconditioner", preconditioner).astype(float)
     m = m * np.eye(len(p)) if m.ndim == 0 else m
     pull = finite_number("regularisation", regularisation, 0.0, open_low=True)
-    p, m = covariance("precision", p, len(p), positive=True), covariance("preconditioner", m, len(p), positive=True)
+    p, m = semidefinite("precision", p, len(p), positive=True), semidefinite("preconditioner", m, len(p), positive=True)
     return Quadratic(p, m, pull, finite_number("beta", beta, 0.0, open_low=True))
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from pathlines.foundation.errors import ArgumentError, a_function, finite_number, positive_integer, require
 from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers.followups import LOW_TEMPERATURE
-from pathlines.numerics.sources import covariance
+from pathlines.numerics.sources import semidefinite
 
 SOURCES = (LOW_TEMPERATURE,)
 GRID = 4096
@@ -60,7 +60,7 @@ def value_spectrum(value: Any) -> tuple[np.ndarray, np.ndarray]:
     matrix = real_array("value", value)
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     require(square, "value", "be a matrix d × d with d ≥ 2", value)
-    symmetric = covariance("value", matrix + _lift(matrix) * np.eye(len(matrix)), len(matrix))
+    symmetric = semidefinite("value", matrix + _lift(matrix) * np.eye(len(matrix)), len(matrix))
     values, vectors = np.linalg.eigh(symmetric - _lift(matrix) * np.eye(len(matrix)))
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from pathlines.foundation.errors import ArgumentError, a_function, finite_array, positive_integer, require
 from pathlines.foundation.module import Module
 from pathlines.numerics.quadrature import gauss_hermite
-from pathlines.numerics.sources import covariance
+from pathlines.numerics.sources import semidefinite
 
 EVALUATIONS = 1 << 20
 """Values of V that are held side by side."""
@@ -69,7 +69,7 @@ class QuadraticPotential(Potential):
     def __init__(self, precision: Any, centre: Any = None) -> None:
         matrix = finite_array("precision", precision, ("d", "d"))
         d = positive_integer("d", len(matrix))
-        self.precision = jnp.asarray(covariance("precision", matrix, d, positive=True))
+        self.precision = jnp.asarray(semidefinite("precision", matrix, d, positive=True))
         self.centre = jnp.asarray(finite_array("centre", np.zeros(d) if centre is None else centre, (d,)).astype(float))
 
     def value(self, x: Float[Array, " d"]) -> Float[Array, ""]:

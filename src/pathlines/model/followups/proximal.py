@@ -29,7 +29,7 @@ from pathlines.model.followups.potentials import (
     QuadraticPotential,
     checked_potential,
 )
-from pathlines.numerics.sources import covariance
+from pathlines.numerics.sources import semidefinite
 
 CONVENTION = (
     "the preconditioned kernel is the known one of the method with |x − y|² replaced by |x − y|² in the metric M⁻¹."
@@ -156,7 +156,7 @@ def checked_preconditioner(value: Any, d: int) -> np.ndarray:
     """M (d, d), symmetric with eigenvalues > 0; a number is that times the identity."""
     matrix = finite_array("preconditioner", value)
     whole = float(matrix) * np.eye(d) if matrix.ndim == 0 else matrix
-    return covariance("preconditioner", whole, d, positive=True)
+    return semidefinite("preconditioner", whole, d, positive=True)
 
 
 Pull = Annotated[of.Positive, means("regularisation of the proximal", "T")]
