@@ -53,7 +53,7 @@ def exact(name, count, rng):
     return np.stack([x, 0.5 * x**2 + 0.5 * rng.normal(size=count)], axis=1)
 
 
-QUADRATIC = pl.QuadraticPotential(np.diag(1 / np.asarray(SCALES)))
+QUADRATIC = pl.model.followups.QuadraticPotential(np.diag(1 / np.asarray(SCALES)))
 OURS = {
     "thin, preconditioned": (
         "thin",

@@ -34,7 +34,6 @@ from pathlines.model.base import Model as Model
 from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
 from pathlines.foundation.papers.shelf import PAPERS as PAPERS
 from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler
-from pathlines.model.followups.potentials import QuadraticPotential as QuadraticPotential
 from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
 from pathlines.model.followups.residual_heads import ResidualHeads as ResidualHeads
 from pathlines.transport.euclid.ridge import RidgeFlow as RidgeFlow
@@ -42,7 +41,6 @@ from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
 from pathlines.domain.sphere import Sphere as Sphere
 from pathlines.numerics.sources import StateSpace as StateSpace
-from pathlines.model.followups.synchronising_pair import SynchronisingPair as SynchronisingPair
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
 from pathlines.model.followups.wide_shallow import WideShallow as WideShallow
@@ -67,7 +65,6 @@ from pathlines.observable.clusters import cluster_sizes as cluster_sizes
 from pathlines.observable.sinkhorn import column_error as column_error
 from pathlines.draw.compare import compare as compare
 from pathlines.observable.sphere import cone_residual as cone_residual
-from pathlines.limit.followups.finite_context import context as context
 from pathlines.observable.euclidean import cov_law as cov_law
 from pathlines.observable.gaussian import covariance as covariance
 from pathlines.observable.gaussian import covariance_above as covariance_above
@@ -94,7 +91,6 @@ from pathlines.integrate.flow import flow as flow
 from pathlines.observable.patterns import fourier_moments as fourier_moments
 from pathlines.observable.patterns import fourier_phases as fourier_phases
 from pathlines.model.gaussian.closure import gaussian_closure as gaussian_closure
-from pathlines.sweep.generic_ends import generic_ends as generic_ends
 from pathlines.limit.reductions import gram as gram
 from pathlines.observable.head_energy import head_energy as head_energy
 from pathlines.observable.head_energy import head_power as head_power
@@ -116,7 +112,6 @@ from pathlines.model.mean_field import mean_field as mean_field
 from pathlines.observable.sphere import mean_norm as mean_norm
 from pathlines.observable.pairs import mean_overlap as mean_overlap
 from pathlines.observable.overlap import mean_square as mean_square
-from pathlines.limit.followups.mode_atlas import mode_atlas as mode_atlas
 from pathlines.observable.sphere import mode_mass as mode_mass
 from pathlines.observable.sphere import mode_signs as mode_signs
 from pathlines.store.runs import open_run as open_run
@@ -146,7 +141,6 @@ from pathlines.limit.reductions import simplex as simplex
 from pathlines.observable.sinkhorn import sinkhorn_iterations as sinkhorn_iterations
 from pathlines.observable.slow_manifold import slow_manifold_distance as slow_manifold_distance
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap
-from pathlines.limit.followups.synchronisation import synchronisation as synchronisation
 from pathlines.observable.gaussian import theta as theta
 from pathlines.integrate.observe import positions as tokens
 from pathlines.observable.training import training_loss as training_loss

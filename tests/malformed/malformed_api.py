@@ -35,7 +35,7 @@ def good_calls():
     law, gaussian = pl.GaussianHeads(2), {"value": EYE, "query": EYE, "key": EYE, "scale": 1.0}
     matrices = {"A": 0.1 * EYE, "V": EYE, "cov": EYE}
     potential = pl.limit.metastability.perceptron_potential(ON_CIRCLE, np.array([1.0, -1.0, 0.5]))
-    bowl = pl.QuadraticPotential(EYE)
+    bowl = pl.model.followups.QuadraticPotential(EYE)
     plain, nodes = pl.weights.IdentityWeights(), pl.numerics.WeightedNodes(ON_CIRCLE, np.full(3, 1 / 3))
     land = pl.limit.metastability.perceptron_landscape(potential, 4.0)
     finite = {"values": EYE[None], "scores": EYE[None], "probabilities": np.ones(1), "beta": 1.0, "step": 0.1}

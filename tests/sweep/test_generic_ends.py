@@ -6,15 +6,15 @@ import pathlines as pl
 
 
 def test_two_tokens_under_negative_eigenvalues_polarise():
-    (end,) = pl.generic_ends(np.diag([-3.0, -2.0, -1.0]), 1.0, 2, starts=12)
+    (end,) = pl.sweep.generic_ends(np.diag([-3.0, -2.0, -1.0]), 1.0, 2, starts=12)
     assert (end.kind, end.p, end.n_plus, end.n_minus, end.share) == ("pure", 2, 1, 1, 1.0)
 
 
 def test_ends_are_stable_states_whatever_the_axes():
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     value = turn @ np.diag([1.5, 0.3, -1.0]) @ turn.T
-    stable = {(m.p, m.n_plus, m.n_minus) for m in pl.mode_atlas(value, 1.0, 5).pure if m.stable}
-    ends = pl.generic_ends(value, 1.0, 5, starts=24, seed=3)
+    stable = {(m.p, m.n_plus, m.n_minus) for m in pl.limit.followups.mode_atlas(value, 1.0, 5).pure if m.stable}
+    ends = pl.sweep.generic_ends(value, 1.0, 5, starts=24, seed=3)
     assert {(e.p, e.n_plus, e.n_minus) for e in ends if e.kind == "pure"} <= stable
     assert sum(e.share for e in ends) == 1.0
     assert len(ends) > 1

@@ -8,7 +8,7 @@ import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 
 BAD = np.array([[1.0, 2.0], [2.0, 1.0]])
-ROUND = pl.QuadraticPotential(np.eye(2))
+ROUND = pl.model.followups.QuadraticPotential(np.eye(2))
 
 
 def bent(x):
@@ -19,7 +19,7 @@ def test_bias_of_a_quadratic():
     """The covariance of 200 particles is (P⁻¹ - T²MPM)/β up to c/(nτ), c ≤ 0.11 (claim P3)."""
     precision = np.array([[30.0, 4.0], [4.0, 1.0]])
     matrix = np.linalg.inv(precision)
-    sampler = pl.ProximalSampler(pl.QuadraticPotential(precision, [1.0, -2.0]), 2, 0.3, 0.4, preconditioner=matrix)
+    sampler = pl.ProximalSampler(pl.model.followups.QuadraticPotential(precision, [1.0, -2.0]), 2, 0.3, 0.4, preconditioner=matrix)
     found = sampler.sample(200, 300, seed=1)
     spread = np.linalg.cholesky(precision).T @ np.cov(found.particles.T) @ np.linalg.cholesky(precision)
     np.testing.assert_allclose(spread, (1 - 0.3**2) * np.eye(2), atol=0.03)
@@ -45,7 +45,7 @@ def test_bent_target():
 @pytest.mark.parametrize(("name", "tolerance"), [("monte-carlo", 0.05), ("laplace", 1e-8)])
 def test_other_normalisers_vs_the_closed_form(name, tolerance):
     other = pl.ProximalSampler(lambda x: 0.5 * jnp.sum(x**2), 4, 0.2, 0.2, normaliser=name).sample(50, 100)
-    exact = pl.ProximalSampler(pl.QuadraticPotential(np.eye(4)), 4, 0.2, 0.2).sample(50, 100)
+    exact = pl.ProximalSampler(pl.model.followups.QuadraticPotential(np.eye(4)), 4, 0.2, 0.2).sample(50, 100)
     np.testing.assert_allclose(np.cov(other.particles.T), np.cov(exact.particles.T), atol=tolerance)
 
 

@@ -40,7 +40,7 @@ def modes_of(
     β in which it is stable. Mixed ones have three groups in the plane of two eigenvectors. Random starts are simulated
     to see which states they choose. Tokens follow softmax attention on the sphere, dx_i/dt = P Σ_j a_ij V x_j with
     a_ij ∝ e^{β⟨x_i, V x_j⟩} (Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085; stability and
-    the caveat about single tokens derived). `pl.mode_atlas(V, beta, n)` computes the same in Python.
+    the caveat about single tokens derived). `pl.limit.followups.mode_atlas(V, beta, n)` computes the same in Python.
 
     Examples: `pathlines modes-of V.npy`, `pathlines modes-of V.npy --beta 4 --n 12 --figure atlas.pdf`,
     `pathlines modes-of V.csv --starts 0 --json`.

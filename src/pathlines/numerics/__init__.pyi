@@ -24,7 +24,6 @@ from pathlines.numerics.chi import chi_counts as chi_counts
 from pathlines.numerics.chi import chi_from as chi_from
 from pathlines.numerics.chi import chi_rounds as chi_rounds
 from pathlines.numerics.single_factorisations import cholesky_factor as cholesky_factor
-from pathlines.numerics.sources import covariance as covariance
 from pathlines.numerics.quadrature import covariance_factor as covariance_factor
 from pathlines.numerics.jacobi import damped as damped
 from pathlines.numerics.exponential_integral import ei_minus_log as ei_minus_log
@@ -41,6 +40,7 @@ from pathlines.numerics.sources import probabilities as probabilities
 from pathlines.numerics.runge_kutta import rk4_step as rk4_step
 from pathlines.numerics.exponential_integral import scaled_e1 as scaled_e1
 from pathlines.numerics.exponential_integral import scaled_ei as scaled_ei
+from pathlines.numerics.sources import semidefinite as semidefinite
 from pathlines.numerics.single_factorisations import singular_values as singular_values
 from pathlines.numerics.few_samples import student as student
 from pathlines.numerics.single_factorisations import symmetric_eigenvalues as symmetric_eigenvalues

@@ -14,7 +14,7 @@ from pathlines.model.followups.proximal import ProximalAttention
 M = np.array([[0.8, 0.3], [0.3, 0.5]])
 P, C = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.2])
 X = np.random.default_rng(0).normal(size=(7, 2))
-QUADRATIC = pl.QuadraticPotential(P, C)
+QUADRATIC = pl.model.followups.QuadraticPotential(P, C)
 
 
 def steep(x):
@@ -104,7 +104,7 @@ def test_a_slope_that_is_given_is_taken():
     [
         (lambda: ProximalAttention(steep, 2), "`potential` must be quadratic unless there is a `normaliser`"),
         (lambda: ProximalAttention(QUADRATIC, 3), r"`potential` must be one of R\^3, but is one of R\^2"),
-        (lambda: pl.QuadraticPotential(-np.eye(2)), "`precision` must have eigenvalues > 0"),
+        (lambda: pl.model.followups.QuadraticPotential(-np.eye(2)), "`precision` must have eigenvalues > 0"),
         (lambda: block(multiplicities=np.ones(3)).check(X), "one entry for each of 7 particles, but has 3"),
     ],
 )

@@ -8,7 +8,7 @@ import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
 from pathlines.limit.followups.averaged_heads import AdamW, train_by_hand
 
-MODEL = pl.ResidualHeads(np.diag([0.5, -0.2]), 0.3 * np.eye(2), depth=5, heads=3)
+MODEL = pl.model.followups.ResidualHeads(np.diag([0.5, -0.2]), 0.3 * np.eye(2), depth=5, heads=3)
 X, TARGET = np.array([[1.0, 0.2], [-0.5, 0.8], [0.3, -1.0]]), np.array([0.6, -0.3])
 WEIGHTS = MODEL.weights(jax.random.key(0))
 
@@ -43,9 +43,9 @@ def test_the_engine_runs_fresh_chains():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: pl.ResidualHeads(np.eye(2), np.eye(3)), "`mean_value` must have shape"),
-        (lambda: pl.ResidualHeads(np.eye(2), np.eye(2), heads=0), "`heads` must be an integer ≥ 1"),
-        (lambda: pl.ResidualHeads(np.eye(2), np.eye(2), sigma_b=-1.0), "`sigma_b` must be a finite number ≥ 0"),
+        (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(3)), "`mean_value` must have shape"),
+        (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(2), heads=0), "`heads` must be an integer ≥ 1"),
+        (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(2), sigma_b=-1.0), "`sigma_b` must be a finite number ≥ 0"),
         (lambda: MODEL.train(np.ones((3, 3)), TARGET, WEIGHTS), r"`tokens` must have shape \(n, 2\)"),
         (lambda: MODEL.train(X, TARGET, WEIGHTS[:2]), "`weights` must have shape"),
         (lambda: MODEL.backward(WEIGHTS, X, [1.0]), "`target` must have shape"),
