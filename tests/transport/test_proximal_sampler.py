@@ -19,7 +19,9 @@ def test_bias_of_a_quadratic():
     """The covariance of 200 particles is (P⁻¹ - T²MPM)/β up to c/(nτ), c ≤ 0.11 (claim P3)."""
     precision = np.array([[30.0, 4.0], [4.0, 1.0]])
     matrix = np.linalg.inv(precision)
-    sampler = pl.ProximalSampler(pl.model.followups.QuadraticPotential(precision, [1.0, -2.0]), 2, 0.3, 0.4, preconditioner=matrix)
+    sampler = pl.ProximalSampler(
+        pl.model.followups.QuadraticPotential(precision, [1.0, -2.0]), 2, 0.3, 0.4, preconditioner=matrix
+    )
     found = sampler.sample(200, 300, seed=1)
     spread = np.linalg.cholesky(precision).T @ np.cov(found.particles.T) @ np.linalg.cholesky(precision)
     np.testing.assert_allclose(spread, (1 - 0.3**2) * np.eye(2), atol=0.03)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -144,7 +144,7 @@ def _usual(fields: Mapping[str, Any], std: float) -> dict[str, float]:
 def rows(table: Mapping[str, Convention]) -> None:
     """Register the rows of a table."""
     for name, convention in table.items():
-        FAMILIES.register(name, Family(lambda config, c=convention, n=name: read_by(c, n, config), convention))
+        FAMILIES.register(name, Family(partial(read_by, convention, name), convention))
 
 
 @cache

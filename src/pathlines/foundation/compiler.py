@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from importlib.metadata import PackageNotFoundError, version
 
 WRONG = {"0.10.2": ("--xla_cpu_experimental_ynn_fusion_type=",)}
@@ -42,7 +42,7 @@ def avoid_wrong_fusions() -> None:
     _add(WRONG, os.environ)
 
 
-def _lacking(flags: dict[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> list[str]:
+def _lacking(flags: Mapping[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> list[str]:
     try:
         known = flags.get(version("jaxlib"), ())
     except PackageNotFoundError:
@@ -50,6 +50,6 @@ def _lacking(flags: dict[str, tuple[str, ...]], environment: MutableMapping[str,
     return [flag for flag in known if flag.split("=")[0] not in environment.get("XLA_FLAGS", "")]
 
 
-def _add(flags: dict[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> None:
+def _add(flags: Mapping[str, tuple[str, ...]], environment: MutableMapping[str, str]) -> None:
     for flag in _lacking(flags, environment):
         environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {flag}".strip()

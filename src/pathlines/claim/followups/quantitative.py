@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from msgspec import Meta
 
 from pathlines.attention import UnnormalisedAttention
@@ -389,7 +388,7 @@ def predict_poles(s: Poles) -> Evidence:
 
 
 def _turned(right: Any, size: float) -> Any:
-    def moved(d: int) -> Array:
+    def moved(d: int) -> np.ndarray:
         x = np.array(right(d))
         x[1, :2] = [-np.cos(size), np.sin(size)]
         return x

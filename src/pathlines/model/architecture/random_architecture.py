@@ -180,9 +180,10 @@ class RandomArchitecture(ResidualStream, HasRandomLayers, HasHeadAttentions):
         if a.mask == "full" and a.window:
             near = jnp.abs(jnp.arange(n)[:, None] - jnp.arange(n)) < a.window
             logits = jnp.where(near, logits, -jnp.inf)
+        mask = self._mask()
         if not a.sinks:
-            return attention_weights(logits, self._mask())
-        shown = jnp.where(True if self._mask() is None else self._mask().weights(n) > 0, logits, -jnp.inf)
+            return attention_weights(logits, mask)
+        shown = logits if mask is None else jnp.where(mask.weights(n) > 0, logits, -jnp.inf)
         return jax.nn.softmax(jnp.pad(shown, (*(((0, 0),) * 3), (0, 1))), axis=-1)[..., :-1]
 
     def _mask(self) -> PositionMask | None:
