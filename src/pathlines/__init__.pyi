@@ -35,7 +35,6 @@ from pathlines.integrate.observe import OBSERVABLES as OBSERVABLES
 from pathlines.foundation.papers.shelf import PAPERS as PAPERS
 from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler
 from pathlines.model.homogenized.random_transformer import RandomTransformer as RandomTransformer
-from pathlines.model.followups.residual_heads import ResidualHeads as ResidualHeads
 from pathlines.transport.euclid.ridge import RidgeFlow as RidgeFlow
 from pathlines.integrate.run import Run as Run
 from pathlines.model.self_attention import SelfAttention as SelfAttention
@@ -43,7 +42,6 @@ from pathlines.domain.sphere import Sphere as Sphere
 from pathlines.numerics.sources import StateSpace as StateSpace
 from pathlines.transport.euclid.transport1d import Transport1D as Transport1D
 from pathlines.transport.euclid.triangular import TriangularFlow as TriangularFlow
-from pathlines.model.followups.wide_shallow import WideShallow as WideShallow
 from pathlines.advice.advice import advise as advise
 from pathlines.observable.sphere import alignment as alignment
 from pathlines.observable.gaussian import anisotropy as anisotropy

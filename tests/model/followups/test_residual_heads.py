@@ -45,7 +45,10 @@ def test_the_engine_runs_fresh_chains():
     [
         (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(3)), "`mean_value` must have shape"),
         (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(2), heads=0), "`heads` must be an integer ≥ 1"),
-        (lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(2), sigma_b=-1.0), "`sigma_b` must be a finite number ≥ 0"),
+        (
+            lambda: pl.model.followups.ResidualHeads(np.eye(2), np.eye(2), sigma_b=-1.0),
+            "`sigma_b` must be a finite number ≥ 0",
+        ),
         (lambda: MODEL.train(np.ones((3, 3)), TARGET, WEIGHTS), r"`tokens` must have shape \(n, 2\)"),
         (lambda: MODEL.train(X, TARGET, WEIGHTS[:2]), "`weights` must have shape"),
         (lambda: MODEL.backward(WEIGHTS, X, [1.0]), "`target` must have shape"),
