@@ -177,3 +177,37 @@ def test_gradients_go_with_the_advice(tmp_path):
 def test_one_layer_for_every_depth_has_no_prediction_of_gradients():
     shared = from_numbers((64, 4, 3, 128, 256, 0.06)).architecture.changed(shared=True)
     assert advise(shared, 8, what_if=False).gradients is None
+
+
+def test_layers_that_differ_in_the_chain_and_in_theory():
+    """Windows and positions by layer, sinks, shifted gates, narrow values: 4 standard errors and 0.03 for the width."""
+    mixed = Architecture(
+        width=128, heads=4, layers=5, mlp_width=256, norm="rms", gated=True, activation="quick_gelu", positions="rope",
+        sinks=True, gate_shift=1.0, value_dim=16, deviations=Deviations.equal(0.07),
+        by_layer={"window": (3, 0), "positions": ("rope", "none", "rope")},
+    )  # fmt: skip
+    for changes in ({}, {"placement": "output", "qk_norm": True, "activation": "relu2"}):
+        changed = mixed.changed(**changes)
+        found, theory = simulate(changed, 12, seeds=16), cosine_curve(changed, 12)
+        error = np.array(found.spread) / 4
+        assert np.all(np.abs(np.array(found.mean) - theory) < 4 * error + 0.03)
+    with pytest.raises(ArgumentError, match="our own chain has no experts"):
+        simulate(mixed.changed(experts=4), 12, seeds=2)
+
+
+def test_two_plain_sentences_come_first():
+    found = advise(SMALL, 12)
+    first, second = found.summary
+    assert "the tokens of this model are" in first and "mean cosine" in first and "helps most" in second
+    missed = advise(SMALL, 12, Target(0.4, 6), what_if=False)
+    assert "is missed" in missed.summary[1] and missed.changes[0].knob in missed.summary[1]
+    assert found.as_dict()["summary"] == list(found.summary)
+    noted = advise({**CONFIG, "novelty": 1, "rope_scaling": None}, 6, what_if=False)
+    assert any("`novelty` of config.json is not understood" in line for line in noted.assumptions)
+
+
+def test_template_on_the_command_line(app, tmp_path):
+    result = CliRunner().invoke(app, ["--template", "olmo2"])
+    assert result.exit_code == 0 and 'placement = "output"' in result.output
+    result = CliRunner().invoke(app, [])
+    assert isinstance(result.exception, ArgumentError) and "--template FAMILY" in str(result.exception)

@@ -5,6 +5,7 @@ from pathlines.architecture import families as families
 from pathlines.architecture import read as read
 from pathlines.architecture import record as record
 from pathlines.architecture import refused as refused
+from pathlines.architecture import rope as rope
 from pathlines.architecture import rules as rules
 from pathlines.architecture.record import Architecture as Architecture
 from pathlines.architecture.config import Config as Config
@@ -43,9 +44,9 @@ from pathlines.architecture.rules import projections as projections
 from pathlines.architecture.read import read_architecture as read_architecture
 from pathlines.architecture.convention import read_by as read_by
 from pathlines.architecture.read import reading_of as reading_of
-from pathlines.architecture.rules import rope as rope
 from pathlines.architecture.rope import rope_of as rope_of
 from pathlines.architecture.rules import rope_where_local as rope_where_local
+from pathlines.architecture.rules import rotary as rotary
 from pathlines.architecture.convention import rows as rows
 from pathlines.architecture.rules import scale_embedding as scale_embedding
 from pathlines.architecture.rules import scaled_embedding as scaled_embedding

@@ -11,7 +11,7 @@ from pathlines.architecture.rope import rope_of
 LOCAL = ("sliding_attention", "chunked_attention", "local")
 
 
-def rope(fraction: float = 1.0, base_name: str = "rope_theta", fraction_name: str = "partial_rotary_factor") -> Rule:
+def rotary(fraction: float = 1.0, base_name: str = "rope_theta", fraction_name: str = "partial_rotary_factor") -> Rule:
     """Rotary positions; layers with a window may turn at another rate."""
 
     def read(d: Draft) -> None:

@@ -14,8 +14,8 @@ from pathlines.architecture.rules import (
     norm_on_queries_if,
     parallel_if,
     projections,
-    rope,
     rope_where_local,
+    rotary,
     scale_embedding,
     scaled_embedding,
     windows,
@@ -25,7 +25,7 @@ PLAIN = Convention(fixed={"norm": "layer", "placement": "pre", "mask": "causal"}
 LLAMA = Convention(
     kv_heads="num_key_value_heads", head_dim="head_dim", epsilon="rms_norm_eps",
     fixed={"norm": "rms", "placement": "pre", "mask": "causal", "gated": True, "positions": "rope"},
-    rules=(rope(),),
+    rules=(rotary(),),
 )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ rows(
         ),
         "imagegpt": GPT2.but(_fixed("query", "key", "value", "mlp_in"), fixed={"norm": "rms"}),
         "gpt_neox": ROTATED.but(
-            rope(0.25, "rotary_emb_base", "rotary_pct"), parallel_if("use_parallel_residual"),
+            rotary(0.25, "rotary_emb_base", "rotary_pct"), parallel_if("use_parallel_residual"),
         ),
         "opt": PLAIN.but(_opt, mlp="ffn_dim", activation="activation_function", std="init_std", epsilon="",
                          fixed={"norm_epsilon": 1e-5}),
@@ -191,13 +191,13 @@ rows(
             context="", epsilon="layer_norm_epsilon",
             fixed={"positions": "alibi", "embedding_norm": True, "activation": "gelu"},
         ),
-        "falcon": ROTATED.but(rope(), _falcon, mlp="", activation="activation", epsilon="layer_norm_epsilon"),
+        "falcon": ROTATED.but(rotary(), _falcon, mlp="", activation="activation", epsilon="layer_norm_epsilon"),
         "mpt": PLAIN.but(_mpt, width="d_model", heads="n_heads", layers="n_layers", mlp="", activation="",
                          context="max_seq_len", epsilon="layer_norm_epsilon", fixed={"positions": "alibi"}),
-        "phi": ROTATED.but(rope(0.5), norm_on_queries_if("qk_layernorm"), kv_heads="num_key_value_heads",
+        "phi": ROTATED.but(rotary(0.5), norm_on_queries_if("qk_layernorm"), kv_heads="num_key_value_heads",
                            fixed={"placement": "parallel"}),
         "phi3": LLAMA.but(windows(), head_dim=""),
-        "persimmon": ROTATED.but(rope(0.5), norm_on_queries_if("qk_layernorm")),
+        "persimmon": ROTATED.but(rotary(0.5), norm_on_queries_if("qk_layernorm")),
         "biogpt": PLAIN.but(scale_embedding),
         "llama": LLAMA,
         "arcee": LLAMA.but(fixed={"gated": False}),
@@ -227,9 +227,9 @@ rows(
         "gemma2": GEMMA2.but(windows(every=2)),
         "vaultgemma": GEMMA2.but(windows(every=2), fixed={"placement": "pre"}),
         "gemma3_text": GEMMA2.but(windows(every=6), fixed={"qk_norm": True}),
-        "starcoder2": ROTATED.but(rope(), windows(), kv_heads="num_key_value_heads", epsilon="norm_epsilon"),
+        "starcoder2": ROTATED.but(rotary(), windows(), kv_heads="num_key_value_heads", epsilon="norm_epsilon"),
         "stablelm": LLAMA.but(
-            rope(0.25), parallel_if("use_parallel_residual"), norm_on_queries_if("qk_layernorm"),
+            rotary(0.25), parallel_if("use_parallel_residual"), norm_on_queries_if("qk_layernorm"),
             fixed={"norm": "layer"}, epsilon="layer_norm_eps", head_dim="",
         ),
         "cohere": LLAMA.but(norm_on_queries_if("use_qk_norm"), fixed={"norm": "layer", "placement": "parallel"},
@@ -241,10 +241,10 @@ rows(
         "granitemoeshared": GRANITE.but(
             experts("num_local_experts|num_experts", shared="shared_intermediate_size"), head_dim=""
         ),
-        "glm": LLAMA.but(rope(0.5)),
-        "glm4": LLAMA.but(rope(0.5), fixed={"placement": "sandwich"}),
+        "glm": LLAMA.but(rotary(0.5)),
+        "glm4": LLAMA.but(rotary(0.5), fixed={"placement": "sandwich"}),
         "smollm3": LLAMA.but(no_rope, QWEN_WINDOWS, head_dim=""),
-        "nemotron": ROTATED.but(rope(0.5), fixed={"norm_gain": 2.0},
+        "nemotron": ROTATED.but(rotary(0.5), fixed={"norm_gain": 2.0},
                                 kv_heads="num_key_value_heads", head_dim="head_dim", epsilon="norm_eps"),
         "nanochat": LLAMA.but(_nanochat, projections(("output",)), fixed={"gated": False}, head_dim=""),
         "minicpm3": LATENT.but(_minicpm, multiplied(embedding_scale="scale_emb")),

@@ -12,7 +12,7 @@ from pathlines.architecture.rules import (
     embedded_at,
     patches,
     positions_from,
-    rope,
+    rotary,
     scale_embedding,
     seen_by_some,
     token_types,
@@ -67,7 +67,7 @@ MODERN = Convention(
     activation="hidden_activation", epsilon="norm_eps",
     fixed={"norm": "layer", "placement": "pre", "mask": "full", "gated": True, "embedding_norm": True,
            "positions": "rope"},
-    rules=(rope(), _modern),
+    rules=(rotary(), _modern),
 )  # fmt: skip
 
 
@@ -172,14 +172,14 @@ rows(
         ),
         "modernbert": MODERN,
         "modernbert-decoder": MODERN.but(fixed={"mask": "causal"}),
-        "nomic_bert": BERT.but(rope(), lambda d: d.deviations.update(position=0.0),
+        "nomic_bert": BERT.but(rotary(), lambda d: d.deviations.update(position=0.0),
                                fixed={"gated": True, "positions": "rope"}).but(deviation()),
-        "jina_embeddings_v3": BERT.but(rope(), lambda d: d.deviations.update(position=0.0),
+        "jina_embeddings_v3": BERT.but(rotary(), lambda d: d.deviations.update(position=0.0),
                                        fixed={"positions": "rope"}),
         "eurobert": Convention(
             kv_heads="num_key_value_heads", head_dim="head_dim", epsilon="rms_norm_eps",
             fixed={"norm": "rms", "placement": "pre", "mask": "full", "gated": True, "positions": "rope"},
-            rules=(rope(),),
+            rules=(rotary(),),
         ),
         "clip_text_model": Convention(
             fixed={"norm": "layer", "placement": "pre", "mask": "causal", "positions": "learned"}, rules=(_clip,),
