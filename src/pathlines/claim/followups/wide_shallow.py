@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pathlines.claim.base import Axes, Curve, Evidence, claim
@@ -274,7 +275,7 @@ def first_rate(s: Escape, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     rows = np.zeros((s.drawn + 1, 5))
     rows[1:, 2:] = np.random.default_rng((s.seed, 1)).standard_normal((s.drawn, 3))
     model = WideShallow(x, y, multiplicities=np.array([1.0, *np.zeros(s.drawn)]))
-    moved = np.asarray(model.drift(rows, 0.0))[1:]
+    moved = np.asarray(model.drift(jnp.asarray(rows), jnp.zeros(())))[1:]
     rate, error = mean_and_error(np.sum(moved**2, axis=1))
     return float(rate), float(error)
 

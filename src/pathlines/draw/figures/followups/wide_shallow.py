@@ -62,7 +62,7 @@ def _last(model: WideShallow, start: Any, step: float, steps: int) -> float:
 
 
 def _by_width(axes: Axes, s: Widths, data: Any, kind: str, step: float, colour: str) -> None:
-    model, rng, middle = WideShallow(*data, kind), np.random.default_rng(s.seed), []
+    model, rng, middle = WideShallow(data[0], data[1], kind), np.random.default_rng(s.seed), []
     zero = 0.5 * np.mean(np.sum(data[1] ** 2, axis=1))
     for m in s.widths:
         found = [_last(model, rng.standard_normal((m, model.width)), step, s.steps) / zero for _ in range(s.starts)]
@@ -76,8 +76,8 @@ def _escapes(axes: Axes, s: Widths, data: Any) -> None:
     rows[1:, 2:] = np.random.default_rng(s.seed).standard_normal((64, 3))
     for k, share in enumerate(s.shares):
         masses = np.array([1 - share, *np.full(64, share / 64)])
-        run = flow(WideShallow(*data, multiplicities=masses), rows, times=times, record="training_loss")
-        losses, theory = run["training_loss"].values, flow_losses(*data, rows, times, masses, 1e-7)
+        run = flow(WideShallow(data[0], data[1], multiplicities=masses), rows, times=times, record="training_loss")
+        losses, theory = run["training_loss"].values, flow_losses(data[0], data[1], rows, times, masses, 1e-7)
         axes.semilogy(times, losses / losses[0], color=COLOURS[k], label=f"ε = {share:g}")
         theory_line(axes, times, theory / theory[0], None)
     axes.set(xlabel="mean-field time $t$", ylabel="$L/L_0$", title="escape")
@@ -86,7 +86,7 @@ def _escapes(axes: Axes, s: Widths, data: Any) -> None:
 
 def _fluctuations(axes: Axes, s: Widths, data: Any) -> None:
     model, rng, widths = (
-        WideShallow(*data),
+        WideShallow(data[0], data[1]),
         np.random.default_rng((s.seed, 1)),
         np.array([m for m in s.widths if m > 3]),
     )
@@ -95,7 +95,7 @@ def _fluctuations(axes: Axes, s: Widths, data: Any) -> None:
     ]
     error = spread / np.sqrt(2 * s.crowd)
     axes.errorbar(widths, spread, 2 * error, fmt="o", ms=3, color=COLOURS[0], label="over starts")
-    constant = loss_fluctuation(*data, rng.standard_normal((4000, 5)), 0.6, 3)
+    constant = loss_fluctuation(data[0], data[1], rng.standard_normal((4000, 5)), 0.6, 3)
     theory_line(axes, widths, constant / np.sqrt(widths), "$C/\\sqrt{m}$")
     axes.set(xlabel="width $m$", ylabel="deviation of the loss", title="fluctuations", xscale="log", yscale="log")
     axes.set_xticks(widths, [f"{m}" for m in widths], minor=False)
