@@ -98,7 +98,7 @@ def _ranges(axes: Axes, found: Atlas) -> None:
         x, low, high = np.array([b for b in bars if b[1] < b[2]] or np.empty((0, 3))).T
         shift = 0.12 * drawn
         axes.vlines(
-            x + shift, low, high, color=COLOURS[drawn % len(COLOURS)], lw=2.5, label=f"λ = {found.eigenvalues[p]:.3g}"
+            x + shift, low, high, color=COLOURS[drawn % len(COLOURS)], lw=2.5, label=f"λ = {found.eigenvalues[p]:.3g}".replace("-", "−")
         )
         drawn += 1
     if found.beta > 0:
@@ -138,5 +138,5 @@ def _colour(end: End) -> str:
 def end_words(found: Atlas, end: End) -> str:
     """λ = 2, 7+5."""
     if end.kind == "pure":
-        return f"λ = {found.eigenvalues[end.p]:.3g}, {end.n_plus}+{end.n_minus}"
+        return f"λ = {found.eigenvalues[end.p]:.3g}, {end.n_plus}+{end.n_minus}".replace("-", "−")
     return "other groups" if end.kind == "mixed" else "still moving"
