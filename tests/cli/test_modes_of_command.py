@@ -36,6 +36,14 @@ def test_words(matrix):
     assert "4+1" in text
 
 
+def test_repeated_eigenvalues_leave_a_continuum(tmp_path):
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    np.save(tmp_path / "V.npy", turn @ np.diag([1.0, 1.0, -0.5]) @ turn.T)
+    text = said(tmp_path / "V.npy", "--beta", 2, "--n", 6, "--starts", 0)
+    assert "The leading eigenvalue 1 is repeated 2 times: it leaves a continuum of rests" in text
+    assert "(0, ∞)" not in text
+
+
 def test_json_and_text_files(tmp_path, matrix):
     file = tmp_path / "V.csv"
     file.write_text("0.85, 0, 0\n0, -0.7, 0\n0, 0, -0.8\n")

@@ -41,6 +41,7 @@ def modes_of(
     to see which states they choose. Tokens follow softmax attention on the sphere, dx_i/dt = P Σ_j a_ij V x_j with
     a_ij ∝ e^{β⟨x_i, V x_j⟩} (Spectral Selection in Symmetric Self-Attention Dynamics, arXiv:2604.26085; stability and
     the caveat about single tokens derived). `pl.limit.followups.mode_atlas(V, beta, n)` computes the same in Python.
+    With --json an interval of β that never ends, [low, ∞), has null as its end.
 
     Examples: `pathlines modes-of V.npy`, `pathlines modes-of V.npy --beta 4 --n 12 --figure atlas.pdf`,
     `pathlines modes-of V.csv --starts 0 --json`.
@@ -125,6 +126,12 @@ def sentences(found: Any, ends: list[Any], starts: int) -> list[str]:
     ]
     if found.selected == "align":
         lines.append("Tokens that start on one side of the leading eigenvector all align with it; others may polarise.")
+    for value, times, name in zip(found.eigenvalues[[0, -1]], found.multiplicities, ("leading", "lowest"), strict=True):
+        if times > 1 and value * (1 if name == "leading" else -1) > 0:
+            lines.append(
+                f"The {name} eigenvalue {value:.4g} is repeated {times} times: it leaves a continuum of rests, within "
+                "which tokens turn freely, and none of them counts as stable."
+            )
     if found.selected == "polarise":
         lines.append("V is negative: two tokens end opposite each other on the most negative eigenvector.")
     if not stable and not mixed:

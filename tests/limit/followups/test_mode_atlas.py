@@ -111,6 +111,25 @@ def test_atlas_of_a_turned_matrix_is_that_of_its_eigenvalues():
     assert plain.selected == "align"
 
 
+TURN = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+
+
+@pytest.mark.parametrize("values", [(1.0, 1.0, -0.5), (-1.0, -2.0, -2.0), (1.0, 0.0, 0.0), (2.0, -1.0, -2.0)])
+@pytest.mark.parametrize("beta", [0.3, 40.0])
+def test_repeated_eigenvalues_are_not_judged_by_rounding(values, beta):
+    """Rotations within an eigenspace grow at 0: never stable; a turned V has the same states and the same β."""
+    plain, turned = (mode_atlas(t @ np.diag(values) @ t.T, beta, 4) for t in (np.eye(3), TURN))
+    for found in (plain, turned):
+        repeated = [m for m in found.pure if np.sum(found.eigenvalues == m.eigenvalue) > 1]
+        assert not any(m.stable or m.stable_betas for m in repeated)
+    assert [m.stable for m in turned.pure] == [m.stable for m in plain.pure]
+    assert [len(m.stable_betas) for m in turned.pure] == [len(m.stable_betas) for m in plain.pure]
+    assert [(m.first, m.second, m.m, m.stable) for m in turned.mixed] == [
+        (m.first, m.second, m.m, m.stable) for m in plain.mixed
+    ]
+    assert (turned.selected, turned.multiplicities) == (plain.selected, plain.multiplicities)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

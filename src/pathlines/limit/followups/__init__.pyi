@@ -53,6 +53,7 @@ from pathlines.limit.followups.wide_training import loss_and_velocity as loss_an
 from pathlines.limit.followups.wide_training import loss_fluctuation as loss_fluctuation
 from pathlines.limit.followups.synchronisation import lyapunov_exponent as lyapunov_exponent
 from pathlines.limit.followups.synchronisation import mean_dissipation as mean_dissipation
+from pathlines.limit.followups.mode_atlas import merged as merged
 from pathlines.limit.followups.separatrix import misassignment as misassignment
 from pathlines.limit.followups.mode_atlas import mixed_modes as mixed_modes
 from pathlines.limit.followups.mode_atlas import mixed_points as mixed_points
@@ -72,6 +73,7 @@ from pathlines.limit.followups.proximal import proximal_law as proximal_law
 from pathlines.limit.followups.proximal import pull_on_ring as pull_on_ring
 from pathlines.limit.followups.mode_atlas import pure_modes as pure_modes
 from pathlines.limit.followups.proximal import quadratic as quadratic
+from pathlines.limit.followups.mode_atlas import resolution as resolution
 from pathlines.limit.followups.quantitative import resonance as resonance
 from pathlines.limit.followups.proximal import ring as ring
 from pathlines.limit.followups.proximal import ring_radius as ring_radius

@@ -72,7 +72,8 @@ def _growth(figure: Figure, axes: Axes, found: Atlas) -> None:
     scale = float(np.abs(found.eigenvalues).max()) or 1.0
     with np.errstate(invalid="ignore"):
         shown = axes.imshow(table / scale, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
-    for row, column in np.argwhere(table < 0):
+    stable = np.array([m.stable for m in found.pure]).reshape(-1, splits)[rows]
+    for row, column in np.argwhere(stable):
         axes.plot(column, row, "o", ms=3, color="white", mec="black", mew=0.5)
     axes.set(
         xlabel="tokens at the opposite end $n_-$", ylabel=r"eigenvalue $\lambda_p$", title="pure modes (dot: stable)"
@@ -98,7 +99,12 @@ def _ranges(axes: Axes, found: Atlas) -> None:
         x, low, high = np.array([b for b in bars if b[1] < b[2]] or np.empty((0, 3))).T
         shift = 0.12 * drawn
         axes.vlines(
-            x + shift, low, high, color=COLOURS[drawn % len(COLOURS)], lw=2.5, label=f"λ = {found.eigenvalues[p]:.3g}".replace("-", "−")
+            x + shift,
+            low,
+            high,
+            color=COLOURS[drawn % len(COLOURS)],
+            lw=2.5,
+            label=f"λ = {found.eigenvalues[p]:.3g}".replace("-", "−"),
         )
         drawn += 1
     if found.beta > 0:
@@ -113,7 +119,7 @@ def _ranges(axes: Axes, found: Atlas) -> None:
 
 def _mixed(axes: Axes, found: Atlas) -> None:
     q, growth = (np.array([getattr(m, name) for m in found.mixed]) for name in ("q", "growth"))
-    stable = growth < 0
+    stable = np.array([m.stable for m in found.mixed], bool)
     axes.axhline(0.0, color=MUTED, lw=0.8)
     axes.plot(
         q[~stable], growth[~stable], "o", ms=3.5, mfc="white", mec=COLOURS[1], label=f"unstable ({(~stable).sum()})"
