@@ -30,6 +30,14 @@ def test_both_directions():
     assert "few keys decide" in " ".join(said("--query-norm", 3, "--error", 0.1).split())
 
 
+def test_blunt_queries_and_few_keys():
+    """At q = 0 the law is exact; keys are whole."""
+    assert "holds here" in " ".join(said("--query-norm", 0).split())
+    found = json.loads(said("--query-norm", 0, "--error", 1.09, "--json"))
+    assert (found["n"], found["regime"], found["ratio"]) == (4, "gaussian", pytest.approx(1))
+    assert "a single key" in " ".join(said("--query-norm", 3, "--error", 100).split())
+
+
 def test_drawn_contexts_and_picture(tmp_path):
     picture = tmp_path / "context.png"
     found = json.loads(said("--query-norm", 1, "--n", 200, "--simulate", "--json", "--figure", picture))

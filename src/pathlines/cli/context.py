@@ -36,8 +36,8 @@ def context(
 
     Softmax attention of a query q to n keys = values from N(0, I) misses its infinite-context output with n E|error|²
     → e^{|q|²}(d + |q|²) (arXiv:2605.16747 for the rate; the constant is derived). The answer is exact at every n, and
-    says whether the constant is valid there: it needs n well above e^{2|q|²}; below, a few keys decide, and under
-    e^{|q|²/2} the largest weights take all attention.
+    says whether that law is within 5 % of it, and from which n on; before, contexts in which a few keys decide count in
+    the mean, and under e^{|q|²/2} the largest weights take all attention.
 
     Examples: `pathlines context --query-norm 1.2 --error 0.05`, `pathlines context --query-norm 3 --n 1000 --simulate`,
     `pathlines context --query-norm 2 --error 0.1 --d 64 --figure context.pdf --json`.

@@ -11,7 +11,11 @@ from pathlines.limit.followups.finite_context import (
     context_error,
     context_needed,
     context_spread,
+    corner_excess,
     error_constant,
+    hardest_query,
+    law_holds_from,
+    law_ratio,
     nearest_distance,
 )
 
@@ -63,6 +67,55 @@ def test_nearest_point_vs_samples():
     points = np.random.default_rng(5).random((4000, 200, 3)) - 0.5
     found = np.linalg.norm(points, axis=2).min(axis=1)
     assert abs(found.mean() - nearest_distance(200, 3)) < 5 * found.std() / math.sqrt(4000)
+
+
+@pytest.mark.parametrize(("n", "d", "least"), [(3, 2, 8e-5), (3, 3, 8e-4), (10, 40, 0.1)])
+def test_nearest_point_with_corners_vs_samples(n, d, least):
+    """A few points, of which the nearest may be in a corner: exact too, to five standard errors."""
+    points = np.random.default_rng(6).random((8000, n, d)) - 0.5
+    found = np.linalg.norm(points, axis=2).min(axis=1)
+    more = corner_excess(n, d)
+    assert abs(found.mean() - nearest_distance(n, d) - more) < 5 * found.std() / math.sqrt(8000)
+    outside = (1 - math.pi ** (d / 2) / math.gamma(d / 2 + 1) / 2**d) ** n
+    assert least < more < (math.sqrt(d) - 1) / 2 * outside
+
+
+def test_corners_in_closed_form():
+    """One point of the square: its mean distance to the centre is (√2 + ln(1 + √2))/6; a line has no corners."""
+    mean = (math.sqrt(2) + math.log(1 + math.sqrt(2))) / 6
+    assert nearest_distance(1, 2) + corner_excess(1, 2) == pytest.approx(mean, rel=1e-6)
+    assert corner_excess(3, 1) == 0.0
+    assert corner_excess(100, 8) < 1e-4 * nearest_distance(100, 8)
+
+
+def test_hardest_query():
+    """At the start where the flow contracts; on a line, x' = vasx, s' = 2vas², h² = a²sx² grows to the end."""
+    score = np.array([[0.5, 0.2], [0.0, 0.3]])
+    assert hardest_query(score, -0.5 * np.eye(2), [1.0, 0.5], 1.0) == pytest.approx(np.linalg.norm(score.T @ [1, 0.5]))
+    s = 1 / (1 - 2 * 0.5 * 0.4)
+    assert hardest_query([[0.4]], [[0.5]], [1.5], 1.0) == pytest.approx(0.4 * 1.5 * s, rel=1e-7)
+
+
+def test_where_the_law_holds():
+    """The ratio of the exact error to the law: at a sharp query, for one key, and where it is said to begin."""
+    found = [law_ratio(4.0, math.exp(16 * c)) for c in (1.25, 1.5, 1.75, 2.0)]
+    np.testing.assert_allclose(found, [0.237, 0.517, 0.796, 0.950], atol=1e-3)
+    assert law_ratio(1.2, 1e13) == pytest.approx(1, rel=1e-9)  # below 1e-12 the integrals have lost the error
+    assert law_ratio(2.0, 2.9e9) == pytest.approx(1, rel=1e-5)  # they meet the law where it takes over
+    assert law_ratio(1.3, 1.0) == pytest.approx(math.exp(-(1.3**2) / 2))
+    assert law_ratio(1.5, law_holds_from(1.5, 1), 1) == pytest.approx(0.95, abs=1e-6)
+    assert law_holds_from(0.0) == 1.0 and math.isinf(law_holds_from(6.0))
+    assert context(1.5, n=4 * math.exp(4.5), d=1).regime == "few"  # a mean square 38 % below the law
+    assert context(4.0, n=math.exp(34)).regime == "gaussian"
+    assert context(0.0, n=1).regime == context(0.001, n=3).regime == "gaussian"
+
+
+def test_whole_keys():
+    """Rounded up, and one key is one key."""
+    assert context(0.0, 1.09).n == 4 and "n = 4 keys" in context(0.0, 1.09).sentence
+    assert context(0.0, 0.5).n == 16
+    assert "a single key leaves 3.61 already" in context(3.0, 100.0).sentence
+    assert context(0.0, n=1).sentence.startswith("n = 1 key resolves")
 
 
 def test_sentences():

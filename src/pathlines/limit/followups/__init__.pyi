@@ -30,6 +30,7 @@ from pathlines.limit.followups.finite_context import context as context
 from pathlines.limit.followups.finite_context import context_error as context_error
 from pathlines.limit.followups.finite_context import context_needed as context_needed
 from pathlines.limit.followups.finite_context import context_spread as context_spread
+from pathlines.limit.followups.finite_context import corner_excess as corner_excess
 from pathlines.limit.followups.proximal import covariances as covariances
 from pathlines.limit.followups.synchronisation import critical_dimension as critical_dimension
 from pathlines.limit.followups.quantitative import crossover_delay as crossover_delay
@@ -45,8 +46,11 @@ from pathlines.limit.followups.wide_training import escape_rate as escape_rate
 from pathlines.limit.followups.wide_training import features_of as features_of
 from pathlines.limit.followups.wide_training import flow_losses as flow_losses
 from pathlines.limit.followups.group_states import group_growth as group_growth
+from pathlines.limit.followups.finite_context import hardest_query as hardest_query
 from pathlines.limit.followups.averaged_heads import head_and_pull as head_and_pull
 from pathlines.limit.followups.filtering import kalman as kalman
+from pathlines.limit.followups.finite_context import law_holds_from as law_holds_from
+from pathlines.limit.followups.finite_context import law_ratio as law_ratio
 from pathlines.limit.followups.proximal import limit_covariance as limit_covariance
 from pathlines.limit.followups.time_dependent import linear_response as linear_response
 from pathlines.limit.followups.wide_training import loss_and_velocity as loss_and_velocity
@@ -64,7 +68,6 @@ from pathlines.limit.followups.time_dependent import multi_head_path as multi_he
 from pathlines.limit.followups.finite_context import nearest_distance as nearest_distance
 from pathlines.limit.followups.separatrix import normalised as normalised
 from pathlines.limit.followups.time_dependent import omega_limit as omega_limit
-from pathlines.limit.followups.finite_context import outside_ball as outside_ball
 from pathlines.limit.followups.synchronisation import pair_mean as pair_mean
 from pathlines.limit.followups.quantitative import poisson_distance as poisson_distance
 from pathlines.limit.followups.quantitative import pole_growth as pole_growth

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +12,7 @@ from pathlines.draw.style import COLOURS, MUTED, new_figure, theory_line
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers.followups import CONTEXTUAL
 from pathlines.foundation.setting import Setting, means
-from pathlines.limit.followups.finite_context import context_error, error_constant
+from pathlines.limit.followups.finite_context import context_error, error_constant, law_holds_from
 
 
 class Resolved(Setting):
@@ -31,8 +30,8 @@ class Resolved(Setting):
     "followups/context",
     CONTEXTUAL,
     "Root mean square error of softmax attention to n Gaussian keys, against infinitely many, over n: exact (lines), "
-    "drawn (points), and the Gaussian law (e^{|q|²}(d+|q|²)/n)^½ (dashed), which holds once n is well above e^{2|q|²} "
-    "(vertical ticks). Sharper queries take exponentially more context, and before that the law overstates the error.",
+    "drawn (points), and the Gaussian law (e^{|q|²}(d+|q|²)/n)^½ (dashed), which is within 5 % of it from the vertical "
+    "ticks on. Sharper queries take exponentially more context, and before that the law overstates the error.",
     quick=Resolved(),
     full=Resolved(draws=3000),
 )
@@ -47,8 +46,9 @@ def context(s: Resolved) -> Figure:
         axes.loglog(lengths, [context_error(r, n, s.d) for n in lengths], color=colour, label=f"|q| = {r:g}")
         law = np.sqrt(error_constant(r, s.d) / lengths)
         theory_line(axes, lengths, law, "Gaussian law" if k == 0 else None)
-        if math.exp(2 * r * r) < s.longest:
-            axes.plot(math.exp(2 * r * r), context_error(r, math.exp(2 * r * r), s.d), "|", ms=14, mew=2, color=colour)
+        begins = law_holds_from(r, s.d)
+        if begins < s.longest:
+            axes.plot(begins, context_error(r, begins, s.d), "|", ms=14, mew=2, color=colour)
         if s.draws:
             for n in (2, 10, 50, 250, 1250):
                 axes.plot(n, _drawn(rng, r, s.d, n, s.draws), "o", ms=3.5, color=colour)
