@@ -16,6 +16,8 @@ from pathlines.limit.followups.synchronisation import (
 )
 from pathlines.limit.homogenized.perceptron_kernel import by_quadrature, ends, perceptron_kernel
 
+SOFTSIGN = by_quadrature(lambda x: x / (1 + abs(x)))
+RELU = by_quadrature(lambda x: np.maximum(x, 0))
 LEAKY = by_quadrature(lambda x: np.where(x > 0, x, 0.2 * x))
 
 
@@ -62,6 +64,20 @@ def test_dissipation():
     assert far.at < 0.9 and far.rate < far.nearby
 
 
+def test_dissipation_of_near_pairs_is_not_rounding():
+    """f/(1-ρ) where its terms cancel: least for nearby pairs, whose value the ends give."""
+    for kind, d, w, b in [(SOFTSIGN, 8, 1.0, 1.0), (RELU, 40, 1.0, 0.7), ("erf", 6, 30.0, 0.0)]:
+        top, slope = ends(kind, w, b)
+        found = mean_dissipation(d, kind, w, b)
+        assert found.rate == pytest.approx((d - 3) * top - (d - 1) * slope, rel=1e-6)
+    assert mean_dissipation(40, RELU, 1.0, 0.7).rate == pytest.approx(8.065)
+    assert mean_dissipation(8, SOFTSIGN, 1.0, 1.0).rate == pytest.approx(0.0507, abs=5e-5)
+    assert mean_dissipation(3, "linear", 0.0, 1.0).rate == 0
+    near = pair_mean("log", 1e-6, [0.5, 1.0], 8, SOFTSIGN)
+    rate = lyapunov_exponent(8, SOFTSIGN)
+    np.testing.assert_allclose(near.values, math.log(1e-6) + rate * np.array([0.5, 1.0]), atol=1e-3)
+
+
 def test_means_near_collapse_and_of_a_constant_kernel():
     times = np.array([0.0, 0.5, 2.0])
     near = pair_mean("log", 1e-8, times, 5, "erf", 1.2, 0.1)
@@ -88,7 +104,10 @@ def test_the_sentence_and_the_map():
     assert said.verdict == "separate" and "separates tokens above d = 14.2" in said.sentence and not said.coercive
     assert synchronisation("relu", 8, 1.0, 1.0).coercive
     assert synchronisation("relu", 8).critical_dimension is None
-    assert "carried by rare pairs, grows at rate 1" in synchronisation("relu", 8).sentence
+    assert (
+        "while pairs are near the mean gap, carried by rare ones, grows at rate 1"
+        in synchronisation("relu", 8).sentence
+    )
     assert synchronisation(LEAKY, 9, name="leaky").sentence.startswith("With leaky, noise alone synchronises")
     table = synchronisation_map([5, 40], [1.0, 2.0], "tanh")
     assert table[0] * ends("tanh")[0] == pytest.approx([lyapunov_exponent(d, "tanh") for d in (5, 40)])
@@ -102,6 +121,8 @@ def test_the_sentence_and_the_map():
         (lambda: lyapunov_exponent(5, attention=-1.0), "`attention` must be a finite number ≥ 0"),
         (lambda: pair_mean("mean", 1.0, [1.0], 5), "`seen` must be one of 'log', 'gap'"),
         (lambda: pair_mean("log", 0.0, [1.0], 5), "`gap` must be a finite number > 0"),
+        (lambda: synchronisation("tanh", 40, 1000.0), "`sigma_w` must be ≤ 50, together with `sigma_b`"),
+        (lambda: ends("tanh", 1e9), "`sigma_w` must be ≤ 10000"),
         (lambda: ends(by_quadrature(lambda x: 1.0)), "`function` must give a finite number for every number"),
         (lambda: ends(by_quadrature(np.log)), "`function` must give a finite number for every number"),
     ],

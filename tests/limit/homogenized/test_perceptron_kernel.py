@@ -30,6 +30,26 @@ def test_closed_form_vs_quadrature(name, sigma):
     np.testing.assert_allclose(pk.perceptron_slope(OVERLAPS, name, sigma), slope, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(("w", "b"), [(1.3, 0.2), (6.0, 0.0)])
+def test_quotient_vs_its_mean_square(name, w, b):
+    """(κ(1) - κ(1-u))/u of the formulas, of ½E(φ(z) - φ(z'))², of the kernel itself, and κ'(1) as u → 0."""
+    gap = np.array([0.0, 1e-14, 1e-7, 1e-3, 0.4, 1.0, 2.0])
+    found = pk.kernel_quotient(gap, name, w, b)
+    by_sum = pk.kernel_quotient(gap[2:], pk.by_quadrature(FUNCTIONS[name]), w, b)
+    np.testing.assert_allclose(found[2:], by_sum, rtol=1e-8)
+    top, slope = pk.ends(name, w, b)
+    np.testing.assert_allclose(found[4:], (top - pk.perceptron_kernel(1 - gap[4:], name, w, b)) / gap[4:], rtol=1e-11)
+    np.testing.assert_allclose(found[:2], slope, rtol=1e-6 if name in ("relu", "tanh") else 1e-10)
+
+
+def test_kink_at_zero_costs_nothing():
+    made = pk.by_quadrature(FUNCTIONS["relu"])
+    np.testing.assert_allclose(
+        pk.perceptron_kernel(OVERLAPS, made, 1.4, 0.5), pk.perceptron_kernel(OVERLAPS, "relu", 1.4, 0.5), atol=1e-12
+    )
+
+
 def test_relu_vs_angular_integral():
     """E[z⁺z'⁺] = (s/π) ∫ cos φ cos(φ-θ) over the angles where both are positive, θ = arccos ρ."""
     with mp.workdps(20):
@@ -219,9 +239,23 @@ def test_rates_of_layers_vs_layers():
     np.testing.assert_allclose(off[0] / off[1], 2, atol=0.02)
 
 
+def test_rates_of_layers_on_the_circle():
+    """d = 2, layers of h = 0.1 of a constant and a linear part: 10⁶ sampled layers, 5 standard errors."""
+    rng, h, count = np.random.default_rng(4), 0.1, 1_000_000
+    x = np.array([1.0, 0.0]) + np.sqrt(0.5 * h) * rng.standard_normal((count, 2))
+    gap = np.array([0.0, 1.0]) + np.sqrt(0.5 * h) * rng.standard_normal((count, 2))
+    logs = 2 * np.log(np.abs(x[:, 0] * gap[:, 1] - x[:, 1] * gap[:, 0]) / np.sum(x * x, axis=1))
+    found = pc.layer_separation_rates(2, h, "relu", 1.0, np.sqrt(2))[0]
+    assert abs(logs.mean() / h - found) < 5 * logs.std() / h / np.sqrt(count)
+    assert abs(found - pc.typical_separation_rate(2, "relu", 1.0, np.sqrt(2))) > 0.1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: pk.perceptron_kernel(0.5, "tanh", 1000.0), "`sigma_w` must be ≤ 50"),
+        (lambda: pk.perceptron_slope(0.5, "silu", 3.0, 1000.0), "`sigma_w` must be ≤ 50"),
+        (lambda: pk.kernel_quotient(2.5), "`gap` must be ≥ 0"),
         (lambda: pk.perceptron_kernel(1.5), "`overlap` must be ≥ -1 and ≤ 1"),
         (lambda: pk.perceptron_kernel(0.5, "relu", 0.0), "`sigma_w` must be a finite number > 0"),
         (lambda: pk.by_quadrature(3), "`function` must be a function of an array"),

@@ -7,7 +7,7 @@ import pytest
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
-from pathlines.limit.homogenized.perceptron_kernel import by_quadrature, ends, perceptron_kernel
+from pathlines.limit.homogenized.perceptron_kernel import by_quadrature, ends, kernel_quotient, perceptron_kernel
 from pathlines.model.followups.synchronising_pair import SynchronisingPair, _normalised
 from pathlines.model.parts.field_kernel import FieldKernel
 from pathlines.numerics.draws import Draws
@@ -22,6 +22,23 @@ def test_kernel_vs_limit(activation, w, b):
     own, apart = FieldKernel(activation, w, b).both(jnp.asarray(GAPS))
     np.testing.assert_allclose(own - apart, perceptron_kernel(1 - GAPS, activation, w, b), atol=5e-12)
     assert float(apart[1]) == pytest.approx(1e-9 * ends(activation, w, b)[1], rel=3e-5)
+
+
+def test_erf_keeps_its_digits():
+    """(k(1) - k(1-u))/u = k'(1) at gaps below the last digit of k(1)."""
+    gaps = np.array([1e-300, 1e-18, 1e-16, 1e-14])
+    apart = FieldKernel("erf").both(jnp.asarray(gaps))[1]
+    np.testing.assert_allclose(apart / gaps, ends("erf")[1], rtol=1e-12)
+
+
+def test_table_of_a_function_with_a_corner():
+    own, apart = FieldKernel(lambda x: x / (1 + abs(x)), 1.2, 0.4).both(jnp.asarray(GAPS[1:]))
+    limit = by_quadrature(lambda x: x / (1 + abs(x)))
+    np.testing.assert_allclose(apart / GAPS[1:], kernel_quotient(GAPS[1:], limit, 1.2, 0.4), rtol=1e-6)
+    assert float(apart[0]) == pytest.approx(1e-9 * ends(limit, 1.2, 0.4)[1], rel=1e-5)
+    assert float(own) == pytest.approx(ends(limit, 1.2, 0.4)[0], rel=1e-10)
+    with pytest.raises(ArgumentError, match="`sigma_w` must be ≤ 50"):
+        FieldKernel("tanh", 1000.0)
 
 
 def test_a_function_of_ones_own():

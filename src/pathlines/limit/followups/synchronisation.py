@@ -26,7 +26,7 @@ from pathlines.foundation.errors import finite_number, positive_integer, require
 from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import SYNCHRONIZATION
 from pathlines.limit.homogenized.perceptron_collapse import typical_separation_rate
-from pathlines.limit.homogenized.perceptron_kernel import Activation, ends, perceptron_kernel
+from pathlines.limit.homogenized.perceptron_kernel import Activation, ends, kernel_quotient
 
 SOURCES = (SYNCHRONIZATION,)
 NODES = 96
@@ -91,31 +91,29 @@ class _Motion:
         self.d = positive_integer("d", d, least=2)
         self.pull, self.beta = finite_number("attention", attention, 0.0), finite_number("beta", beta, 0.0)
         self.top, self.slope = ends(activation, sigma_w, sigma_b)
-        self.kernel = chebyshev.chebinterpolate(  # type: ignore[type-var]
-            lambda place: perceptron_kernel(np.cos((place + 1) * math.pi / 2), activation, sigma_w, sigma_b), NODES
+        self.quotient = chebyshev.chebinterpolate(  # type: ignore[type-var]
+            lambda place: kernel_quotient(2 * np.sin((place + 1) * math.pi / 4) ** 2, activation, sigma_w, sigma_b),
+            NODES,
         )
-        self.bottom = float(perceptron_kernel(-1.0, activation, sigma_w, sigma_b))
 
     @property
     def open(self) -> bool:
-        """Whether opposite tokens part again."""
-        return self.top + self.bottom > 1e-9 * self.top
+        """Whether opposite tokens part again: k(-1) > -k(1)."""
+        return self.top - float(self.fall(np.array(math.pi))) > 5e-10 * self.top
 
-    def at(self, angle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(ρ, 1-ρ, f, k(1) - ρk(ρ))."""
-        rho, gap = np.cos(angle), 2 * np.sin(angle / 2) ** 2
-        k = chebyshev.chebval(2 * angle / math.pi - 1, self.kernel)
-        k = np.where(angle == 0, self.top, np.where(angle == math.pi, self.bottom, k))
-        heard = 2 * self.pull * (1 - rho * rho) / (1 + np.exp(self.beta * gap))
-        drift = k * (self.d - 2 + rho * rho) - (self.d - 1) * self.top * rho + heard
-        return rho, gap, drift, self.top - rho * k
+    def fall(self, angle: np.ndarray) -> np.ndarray:
+        """q = (k(1) - k(ρ))/(1-ρ), which is k'(1) at θ = 0."""
+        return np.where(angle == 0, self.slope, chebyshev.chebval(2 * angle / math.pi - 1, self.quotient))
 
     def closing(self, angle: np.ndarray) -> np.ndarray:
-        """f/(1-ρ)."""
-        _, gap, drift, _ = self.at(angle)
-        nearby = (self.d - 3) * self.top - (self.d - 1) * self.slope + 2 * self.pull
-        small = gap < 1e-7  # below, rounding of f would show
-        return np.where(small, nearby, drift / np.where(small, 1.0, gap))
+        """f/(1-ρ) = k(1)(d-2-ρ) - q(d-2+ρ²) + 2v(1+ρ)/(1 + e^{β(1-ρ)}), which subtracts no kernels."""
+        rho, gap = np.cos(angle), 2 * np.sin(angle / 2) ** 2
+        heard = 2 * self.pull * (1 + rho) / (1 + np.exp(np.minimum(self.beta * gap, 700.0)))
+        return self.top * (self.d - 2 - rho) - self.fall(angle) * (self.d - 2 + rho * rho) + heard
+
+    def spread(self, angle: np.ndarray) -> np.ndarray:
+        """(k(1) - ρk(ρ))/(1-ρ) = k(1) + ρq."""
+        return self.top + np.cos(angle) * self.fall(angle)
 
 
 class PairMean(NamedTuple):
@@ -152,12 +150,10 @@ def pair_mean(
 
 def _followed(motion: _Motion, seen: str, start: float, times: np.ndarray, n: int) -> np.ndarray:
     angle, slope = _collocation(n)
-    rho, gap, drift, spread = motion.at(angle)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        along = -(drift + spread * rho) / np.sin(angle)
-        source = -drift / gap - spread * (1 - rho * rho) / gap**2
-    along[[0, -1]] = 0.0
-    source[0] = (motion.d - 3) * motion.slope - (motion.d - 1) * motion.top - 2 * motion.pull
+    rho, gap, closing, wide = np.cos(angle), 2 * np.sin(angle / 2) ** 2, motion.closing(angle), motion.spread(angle)
+    along, spread = -(closing + rho * wide) * np.tan(angle / 2), gap * wide
+    along[-1] = 0.0
+    source = -closing - (1 + rho) * wide
     bend = slope @ slope
     matrix = spread[:, None] * bend + along[:, None] * slope
     matrix[0] = 0.0
@@ -287,7 +283,8 @@ def _sentence(
     if coercive:
         return f"{first}, and the mean gap of every pair decays at least like e^(-{dissipation.rate:.3g} t)."
     if rate < 0 and dissipation.nearby < 0:
-        return f"{first}, while the mean gap, carried by rare pairs, grows at rate {-dissipation.nearby:.3g}."
+        rise = f"while pairs are near the mean gap, carried by rare ones, grows at rate {-dissipation.nearby:.3g}"
+        return f"{first}, but {rise}."
     return f"{first}; the noise is not coercive (c = {dissipation.rate:.3g} at overlap {dissipation.at:.2f})."
 
 

@@ -128,19 +128,24 @@ def layer_separation_rates(
     u and u + |Δ|√(κ'(1)/d) h with u of variance κ(1)/d, h standard normal, independent to leading order in Δ. With w =
     x + σ√δ u and s² = σ²δκ'(1)/d the gap 1-R is multiplied by |P_w(Δ̂ + s h)|²/|w|², where |P_wΔ̂|² = 1 - ⟨w,Δ̂⟩²/|w|²:
     tensor Gauss rules in ⟨w,x⟩, ⟨w,Δ̂⟩, the χ² of the d-2 other directions of w, h along P_wΔ̂ and the χ² of its others.
+    At d = 2 there are no others, and log of 0 is in reach: h takes an even rule of 4000 points.
     """
     d, top, slope, squared = _noise(d, activation, sigma_w, strength, sigma_b)
     delta = finite_number("step", step, 0.0, open_low=True)
-    others = positive_integer("d", d, 3) - 2
+    others = d - 2
     a, s = squared * delta * top / d, squared * delta * slope / d
     g, share = np.polynomial.hermite_e.hermegauss(_GAUSS)
     share = share / share.sum()
-    rest, chance = chi_square_rule(others, _GAUSS)
+    h, odds = g, share
+    rest, chance = chi_square_rule(others, _GAUSS) if others else (np.zeros(1), np.ones(1))
+    if not others:
+        h = (np.arange(4000) - 1999.5) * (9 / 2000)
+        odds = np.exp(-(h**2) / 2) / np.exp(-(h**2) / 2).sum()
     first, side, beyond = (1 + np.sqrt(a) * g[:, None, None]) ** 2, a * (g**2)[:, None], a * others * rest
     whole = (first + side + beyond)[..., None, None]
     left = (first + beyond)[..., None, None] / whole
-    moved = (np.sqrt(left) + np.sqrt(s) * g[:, None]) ** 2 + s * others * rest
-    weights = np.einsum("i,j,k,l,m->ijklm", share, share, chance, share, chance)
+    moved = (np.sqrt(left) + np.sqrt(s) * h[:, None]) ** 2 + s * others * rest
+    weights = np.einsum("i,j,k,l,m->ijklm", share, share, chance, odds, chance)
     ratio = moved / whole
     return float(np.sum(weights * np.log(ratio))) / delta, float(np.log(np.sum(weights * ratio))) / delta
 

@@ -1,4 +1,8 @@
-"""The covariance of what random perceptrons say at two places: of any activation, to the last digit where they meet."""
+"""The covariance of what random perceptrons say at two places: of any activation, with its digits where they meet.
+
+Elementary kernels have twelve digits at least (relu loses them, to eight, at gaps below 1e-14); tables have them for
+functions that are smooth but for a kink at 0, and about three with kinks elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,8 @@ NODES = 64
 """Chebyshev points in the angle at which the kernel of an activation without closed form is computed."""
 REACH = 8.5
 """Normal deviates beyond are rarer than 1e-16."""
+LARGEST = 50.0
+"""Largest deviation of a pre-activation of which a table is made; the work grows with its square."""
 
 
 def _relu(u: Array, w: Scalar, b: Scalar) -> tuple[Scalar, Array]:
@@ -36,7 +42,7 @@ def _erf(u: Array, w: Scalar, b: Scalar) -> tuple[Scalar, Array]:
     whole = 1 + 2 * (w * w + b * b)
     one = (whole - 1) / whole
     other = one - 2 * w * w * u / whole
-    half = jnp.arctan((one - other) / (jnp.sqrt(1 - one**2) + jnp.sqrt(1 - other**2)))
+    half = jnp.arctan(2 * w * w * u / whole / (jnp.sqrt(1 - one**2) + jnp.sqrt(1 - other**2)))
     return 2 / math.pi * jnp.arcsin(one), 4 / math.pi * half
 
 
@@ -52,8 +58,8 @@ class FieldKernel(Module):
     """k(ρ) = E φ(g)φ(g'), (g, g') Gaussian of variance σ_w² + σ_b² and covariance σ_w²ρ + σ_b², as k(1) and
     k(1) - k(1-u) = ½E(φ(g) - φ(g'))², which keeps its digits however small u = 1 - ρ = ½|x-y|².
 
-    Activations without an elementary kernel have a table of Chebyshev coefficients in the angle, made once by the
-    trapezoid rule in two normal variables.
+    Activations without an elementary kernel have a table of Chebyshev coefficients in the angle, made once by Gauss
+    panels in two normal variables that end where g or g' is 0.
     """
 
     sigma_w: Scalar
@@ -102,9 +108,9 @@ class FieldKernel(Module):
 def _tabulated(function: Function, w: float, b: float) -> tuple[float, np.ndarray]:
     """(k(1), coefficients of (k(1) - k(cos θ))/(1 - cos θ) in T_k(2θ/π - 1)), the small last ones left out."""
     size = math.hypot(w, b)
-    step = min(0.12, 0.25 / size)
-    z = step * np.arange(-math.ceil(REACH / step), math.ceil(REACH / step) + 1)
-    weight = np.exp(-z * z / 2) / np.exp(-z * z / 2).sum()
+    require(size <= LARGEST, "sigma_w", f"be ≤ {LARGEST:g}, together with `sigma_b`, for this activation", size)
+    unit, share = _panels(REACH * max(size, 1.0))
+    density = REACH * share * np.exp(-((REACH * unit) ** 2) / 2) * math.sqrt(2 / math.pi)  # of |z|
 
     def values(x: np.ndarray) -> np.ndarray:
         found = np.asarray(function(jnp.asarray(x)))
@@ -112,17 +118,37 @@ def _tabulated(function: Function, w: float, b: float) -> tuple[float, np.ndarra
         require(fine, "activation", "give a finite number for every number of an array", function)
         return found
 
-    own = float(weight @ values(size * z) ** 2)
+    own = float(density @ (values(size * REACH * unit) ** 2 + values(-size * REACH * unit) ** 2)) / 2
     if w == 0:
         return own, np.zeros(1)
+
+    def apart(c: float, h: float) -> float:
+        """½E(φ(cz + hz') - φ(cz - hz'))², z' > 0, z between -REACH, -hz'/c, hz'/c and REACH."""
+        other = REACH * unit[:, None]
+        edge = np.minimum(h * other / max(c, 1e-300), REACH)
+        cuts = np.concatenate([np.full_like(edge, -REACH), -edge, edge, np.full_like(edge, REACH)], axis=1)
+        wide = np.diff(cuts, axis=1)[..., None]
+        z = cuts[:, :-1, None] + wide * unit
+        first, second = values(np.stack([c * z + h * other[..., None], c * z - h * other[..., None]]))
+        inner = np.sum((first - second) ** 2 * wide * np.exp(-(z**2) / 2), axis=1) @ share
+        return float(density @ inner) / math.sqrt(8 * math.pi)
 
     def quotient(place: np.ndarray) -> np.ndarray:
         u = 2 * np.sin((place + 1) * math.pi / 4) ** 2
         half = np.sqrt(w * w * u / 2)  # x, y = size-preserving: g, g' = c z ± h z'
         kept = np.sqrt(size**2 - half**2)
-        apart = [values(c * z[:, None] + h * z) - values(c * z[:, None] - h * z) for c, h in zip(kept, half)]
-        return np.array([weight @ (a * a) @ weight for a in apart]) / (2 * u)
+        return np.array([apart(c, h) for c, h in zip(kept, half)]) / u
 
     coefficients = chebyshev.chebinterpolate(quotient, NODES - 1)  # type: ignore[type-var]
     large = np.flatnonzero(np.abs(coefficients) > 1e-12 * np.abs(coefficients).max())
     return own, coefficients[: large[-1] + 1] if len(large) else np.zeros(1)
+
+
+def _panels(length: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss points and weights on [0, 1], sixteen a panel; panels grow from both ends, 2, 2, 4, 8 of ``length``."""
+    sizes = [2.0, 2.0, 4.0] + [8.0] * math.ceil(length / 16)
+    ends = np.minimum(np.cumsum([0.0, *sizes]) / length, 0.5)
+    ends = np.unique(np.concatenate([ends, 1 - ends]))
+    points, weights = np.polynomial.legendre.leggauss(16)
+    middle, radius = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2
+    return (middle[:, None] + np.outer(radius, points)).ravel(), np.outer(radius, weights).ravel()
