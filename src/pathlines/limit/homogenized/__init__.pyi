@@ -98,6 +98,7 @@ from pathlines.limit.homogenized.backward_equation import in_fixed_window as in_
 from pathlines.limit.homogenized.backward_equation import in_moving_window as in_moving_window
 from pathlines.limit.homogenized.finite_law import inner as inner
 from pathlines.limit.homogenized.slow_overlap import kappa_of as kappa_of
+from pathlines.limit.homogenized.perceptron_kernel import kernel_quotient as kernel_quotient
 from pathlines.limit.homogenized.low_temperature import kernel_slope_at_one as kernel_slope_at_one
 from pathlines.limit.homogenized.regimes import largest_noise as largest_noise
 from pathlines.limit.homogenized.two_tokens import layer_antipode_rate as layer_antipode_rate
