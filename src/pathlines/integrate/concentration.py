@@ -19,12 +19,14 @@ from pathlines.weights.fixed import FixedWeights
 
 class Concentration(NamedTuple):
     """``distance`` (T,) of the law to that of π(x_0), particle by particle; ``misassigned`` mass at the last time, by
-    the place of the separatrix between particles; ``shifts``, where it is beside its place at zero temperature.
+    the place of the separatrix between particles, and ``net``, what e_1 gains of it (in the end W₂ is 2√|net|);
+    ``shifts``, where the separatrix is beside its place at zero temperature: nan, as both masses, if there is none.
     """
 
     times: np.ndarray
     distance: np.ndarray
     misassigned: float
+    net: float
     shifts: np.ndarray
     run: Run
     start: GradedCircle
@@ -61,9 +63,10 @@ def concentrate(
         _root(start, paths[np.searchsorted(grid, settled)], axis, at) for at in (pole + np.pi / 2, pole - np.pi / 2)
     ]
     ends = zip((pole + np.pi / 2, pole - np.pi / 2), places, strict=True)
-    wrong = sum(_mass_between(density, start, at, place) for at, place in ends)
+    beyond, before = (_mass_between(density, start, at, place) for at, place in ends)
     kept = np.isin(grid, asked)
-    return Concentration(grid[kept], distance[kept], wrong, np.array(places), run, start)
+    wrong, net = abs(beyond) + abs(before), beyond - before
+    return Concentration(grid[kept], distance[kept], wrong, net, np.array(places), run, start)
 
 
 def _root(start: GradedCircle, last: np.ndarray, axis: np.ndarray, at: float) -> float:
@@ -82,7 +85,7 @@ def _root(start: GradedCircle, last: np.ndarray, axis: np.ndarray, at: float) ->
 
 
 def _mass_between(density: Callable[[Any], Any], start: GradedCircle, at: float, shift: float) -> float:
-    """|∫ρ| from the separatrix at zero temperature to the displaced one."""
+    """∫ρ from the separatrix at zero temperature to the displaced one, negative if that is before it."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
     total = np.sum(np.diff(start.edges) * density((start.edges[1:] + start.edges[:-1]) / 2))
-    return float(abs(shift) / 2 * weights @ density(at + shift * (nodes + 1) / 2) / total)
+    return float(shift / 2 * weights @ density(at + shift * (nodes + 1) / 2) / total)

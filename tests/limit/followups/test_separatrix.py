@@ -31,6 +31,35 @@ def test_symmetric_starts_have_none():
         assert law.misassignment(density, 10, V).mass < 1e-12
 
 
+def test_plateau_is_particle_wise_and_w2_is_of_the_net_mass():
+    """ρ₀ ∝ 1 + ½ sin 2θ: as much goes to one pole as to the other, so that W₂ has no plateau."""
+    known = law.misassignment(lambda a: 1 + 0.5 * np.sin(2 * a), 64, V)
+    assert known.plateau == pytest.approx(0.1197, abs=1e-4) and known.w2 < 1e-6
+    mises = law.misassignment(RHO, 64, V)
+    assert mises.net == pytest.approx(mises.mass, rel=1e-12)  # tokens climb towards e_1, where the density is
+    assert law.misassignment(law.von_mises(1.0, 3 * np.pi / 4), 64, V).net == pytest.approx(-mises.mass, rel=1e-12)
+    density = lambda x: (1 + 0.5 * x[:, 0] * x[:, 1] + 0.2 * x[:, 0]) / (4 * np.pi)  # noqa: E731
+    ball = law.sphere_misassignment(density, 30, np.diag([1.5, 0.4, -0.8]))
+    # sums of 2·10⁶ points of (½cos φ + 1/5)(cos²φ/1.1 + sin²φ/2.3), with and without sign
+    assert (ball.mass, ball.net) == pytest.approx((0.0031325871954, 0.0016798418972), rel=1e-5)
+    assert ball.plateau == pytest.approx(0.1119, abs=1e-4) and ball.w2 == pytest.approx(0.0820, abs=1e-4)
+
+
+def test_what_is_left_out_does_not_cancel():
+    """At φ = 21° second orders of the two ends cancel in the sum; at β = 8 poles add an eighth (0.136 simulated)."""
+    assert law.misassignment(law.von_mises(1.0, np.deg2rad(21)), 3, V).relative > 0.08
+    eight = law.misassignment(RHO, 8, V)
+    assert 0.136 < eight.far < 1 and not eight.reliable and law.misassignment(RHO, 16, V).far < 0.005
+    assert not law.misassignment(RHO, 1e-3, V).reliable
+    assert not law.misassignment(RHO, 64, np.diag([1.0, 0.999999])).reliable
+    for angle in (90, 270, 450):  # rounding over rounding is no second order
+        assert law.misassignment(law.von_mises(1.0, np.deg2rad(angle)), 64, V).relative == 0
+
+
+def test_small_values_keep_their_digits():
+    assert law.misassignment(RHO, 64, 1e-12 * V).mass == pytest.approx(law.misassignment(RHO, 64, V).mass, rel=1e-12)
+
+
 def brute_force(beta, lam, rho, shift, n):
     """The velocity of weighted particles and of listeners at π/2 + shift, every pair summed; and where they start."""
     half = np.concatenate([[0.0], np.geomspace(2e-4, np.pi / 2, n // 4)])
@@ -131,6 +160,7 @@ def test_distances_vs_sum():
         (lambda: law.misassignment(RHO, 9, np.eye(2)), "`value` must have a largest eigenvalue that is simple"),
         (lambda: law.misassignment(RHO, 9, np.diag([1.0, 0, 0])), "`value` must be 2 × 2"),
         (lambda: law.misassignment(np.cos, 9, V), "`density` must be a positive finite function"),
+        (lambda: law.von_mises(450.0), "`kappa` must be a finite number"),
         (lambda: law.misassignment(RHO, 0, V), "`beta` must be a finite number > 0"),
     ],
 )

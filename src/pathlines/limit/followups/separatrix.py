@@ -11,7 +11,9 @@ e^{-∫(λ_1-q)}, and e^{2∫q} = |e^{tV}ω|². The mass in between,
 
     mis = (λ_1/2β) ∫ |∂_hρ_0(ω)| ωᵀ(λ_1 - V)⁻¹ω dω,
 
-goes to the other pole, and the law stays at W₂ = 2√mis from π_#ρ_0. On the circle the next order is here too. Setting:
+goes to the other pole: particle by particle, the law stays at distance 2√mis from π_#ρ_0. What goes over at one ω may
+come back at another, and W₂ sees only what e_1 gains: W₂ = 2√|net|, net = (λ_1/2β) ∫ ∂_hρ_0(ω) ωᵀ(λ_1 - V)⁻¹ω dω. They
+are equal where ∂_hρ_0 keeps its sign, as for von Mises laws. On the circle the next order is here too. Setting:
 Quantifying Concentration Phenomena of Mean-Field Transformers in the Low-Temperature Regime, arXiv:2605.10931
 [derived].
 """
@@ -27,10 +29,11 @@ import numpy as np
 from pathlines.foundation.errors import ArgumentError, a_function, finite_number, positive_integer, require
 from pathlines.foundation.numbers import real_array
 from pathlines.foundation.papers.followups import LOW_TEMPERATURE
-from pathlines.numerics.sources import semidefinite
 
 SOURCES = (LOW_TEMPERATURE,)
 GRID = 4096
+MOST_KAPPA = 300.0
+ROUNDING = 1e-9
 STENCIL = 0.02
 """Distance of the points that derivatives are taken from: errors of its fourth power."""
 CIRCLE_POINTS = 512
@@ -41,18 +44,33 @@ Density = Callable[[np.ndarray], np.ndarray]
 class Misassignment(NamedTuple):
     """What goes to the wrong pole at inverse temperature β.
 
-    ``mass``: the misassigned mass; ``first``: its leading order, a constant over β; ``plateau``: 2√mass; ``relative``:
-    the next order over the leading one (squared it is about what is left out); ``shifts``: where the separatrix is,
-    beside its place at zero temperature, at each of its points; ``gap`` λ_1 - λ_2; ``axis`` e_1.
+    ``mass``: the misassigned mass; ``first``: its leading order, a constant over β; ``plateau``: 2√mass, the distance
+    particle by particle; ``net``: the mass that e_1 gains, at most ``mass`` in size; ``relative``: the next order over
+    the leading one, where it is largest (squared it is about what is left out); ``far``: what the poles, heard with
+    weight e^{-β}, may add to the mass, over its leading order; ``shifts``: where the separatrix is, beside its place
+    at zero temperature, at each of its points; ``gap`` λ_1 - λ_2; ``axis`` e_1.
     """
 
     mass: float
     first: float
     plateau: float
+    net: float
     relative: float
+    far: float
     shifts: np.ndarray
     gap: float
     axis: np.ndarray
+
+    @property
+    def w2(self) -> float:
+        """2√|net|: the distance W₂ of the law from the projected start, at most ``plateau``."""
+        return float(2 * np.sqrt(abs(self.net)))
+
+    @property
+    def reliable(self) -> bool:
+        """Whether β is large enough: no correction above a fifth, no mass above one, no shift past a pole."""
+        small = not max(self.relative, self.far) > 0.2  # of the sphere the next order is not known: nan
+        return bool(small and self.mass <= 1 and np.abs(self.shifts).max() < np.pi / 2)
 
 
 def value_spectrum(value: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -60,8 +78,9 @@ def value_spectrum(value: Any) -> tuple[np.ndarray, np.ndarray]:
     matrix = real_array("value", value)
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     require(square, "value", "be a matrix d × d with d ≥ 2", value)
-    symmetric = semidefinite("value", matrix + _lift(matrix) * np.eye(len(matrix)), len(matrix))
-    values, vectors = np.linalg.eigh(symmetric - _lift(matrix) * np.eye(len(matrix)))
+    symmetric = bool(np.abs(matrix - matrix.T).max() <= ROUNDING * np.abs(matrix).max())
+    require(symmetric, "value", "be symmetric", value)
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[0] > 0:
         raise ArgumentError(f"Argument `value` must have a positive eigenvalue, but the largest is {values[0]:.4g}.")
@@ -70,14 +89,9 @@ def value_spectrum(value: Any) -> tuple[np.ndarray, np.ndarray]:
     return values, vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), range(len(values))] < 0, -1, 1)
 
 
-def _lift(matrix: np.ndarray) -> float:
-    """What makes eigenvalues of either sign at least zero, so that symmetry is all that is checked."""
-    return float(np.abs(matrix).sum()) + 1.0
-
-
 def von_mises(kappa: float, mean: float = 0.0) -> Density:
-    """e^{κ cos(θ - mean)}, not normalised but at most 1."""
-    k, m = finite_number("kappa", kappa, 0.0), finite_number("mean", mean)
+    """e^{κ cos(θ - mean)}, not normalised but at most 1; κ ≤ 300, so that e^{-2κ} is still a number."""
+    k, m = finite_number("kappa", kappa, 0.0, MOST_KAPPA), finite_number("mean", mean)
     return lambda theta: np.exp(k * (np.cos(np.asarray(theta) - m) - 1))
 
 
@@ -92,12 +106,16 @@ def normalised(density: Density) -> Density:
 
 
 def slopes(density: Density, at: float) -> tuple[float, float, float]:
-    """First three derivatives of log ρ, by central differences of seven points."""
+    """First three derivatives of log ρ, by central differences of seven points; odd ones of rounding alone are zero."""
     h = STENCIL
     logs = np.log(density(at + h * np.arange(-3, 4)))
     first = logs @ [-1, 9, -45, 0, 45, -9, 1] / (60 * h)
     second = logs @ [2, -27, 270, -490, 270, -27, 2] / (180 * h**2)
     third = logs @ [1, -8, 13, 0, -13, 8, -1] / (8 * h**3)
+    size = 1e-14 * (1 + float(np.abs(logs).max()))
+    # rounding over h and h³: a symmetric start has no slope, and no quotient of two of them
+    first = first if abs(first) > 2 * size / h else 0.0
+    third = third if abs(third) > 2 * size / h**3 else 0.0
     return float(first), float(second), float(third)
 
 
@@ -121,19 +139,33 @@ def misassignment(density: Density, beta: float, value: Any) -> Misassignment:
     require(len(values) == 2, "value", "be 2 × 2 (sphere_misassignment has the others)", value)
     rho = normalised(density)
     pole = float(np.arctan2(vectors[1, 0], vectors[0, 0]))
-    leading, mass, shifts = 0.0, 0.0, []
-    for at in (pole + np.pi / 2, pole - np.pi / 2):
+    gap = float(values[0] - values[1])
+    leading, mass, net, relative, shifts = 0.0, 0.0, 0.0, 0.0, []
+    # beyond +π/2 from e_1 the separatrix moves away from e_1 when its angle grows, before -π/2 towards it
+    for at, away in ((pole + np.pi / 2, 1), (pole - np.pi / 2, -1)):
         slope, height = slopes(rho, at), float(rho(np.array([at]))[0])
         one, two = displacement(slope, values[0], values[1])
         shift = one / cold + two / cold**2
+        later = two / cold**2 + slope[0] * (one / cold) ** 2 / 2
         leading += height * abs(one) / cold
-        mass += abs(height * (shift + slope[0] * (one / cold) ** 2 / 2))
+        mass += height * abs(one / cold + later)
+        net += away * height * (one / cold + later)
+        if later != 0:  # two ends may cancel in the sum: the quotient is that of the worse
+            relative = max(relative, abs(later) / (abs(one) / cold) if one else np.inf)
         shifts.append(shift)
-    relative = abs(mass - leading) / leading if leading > 0 else 0.0
-    gap = float(values[0] - values[1])
-    return Misassignment(
-        float(mass), float(leading), float(2 * np.sqrt(mass)), float(relative), np.array(shifts), gap, vectors[:, 0]
-    )
+    far = _heard_from_poles(cold, float(values[0]) / gap) / leading if leading > 0 else 0.0
+    plateau, relative = float(2 * np.sqrt(mass)), float(relative)
+    mass, leading, net, far = float(mass), float(leading), float(net), float(far)
+    return Misassignment(mass, leading, plateau, net, relative, far, np.array(shifts), gap, vectors[:, 0])
+
+
+def _heard_from_poles(beta: float, ratio: float) -> float:
+    """Mass that unequal poles may add: ``ratio`` λ_1/(λ_1-λ_2) times 2√(β/2π)(1+β)e^{-β}.
+
+    A token at the separatrix hears its neighbours, ρe^{-gap t}√(2π/β), and the poles, e^{-β}: from then on, gap t = β
+    + log(ρ√(2π/β)), it is pushed by λ_1 times their difference, at most 1, and h' = gap h + λ_1 min(1, e^{gap(t-t*)}).
+    """
+    return float(2 * ratio * np.sqrt(beta / (2 * np.pi)) * (1 + beta) * np.exp(-beta))
 
 
 def equator(d: int, seed: int = 0) -> tuple[np.ndarray, float]:
@@ -160,7 +192,8 @@ def sphere_misassignment(density: Density, beta: float, value: Any) -> Misassign
     """To leading order on S^{d-1}: ``density`` is a function of unit rows (n, d), a density of the area, V symmetric.
 
     ``shifts`` are the heights of the separatrix at 2, 512 or 8192 points of the great sphere (d = 2, 3, more), where
-    ``mass`` is a sum: exact to rounding for d = 3, to about 10⁻³ beyond.
+    ``mass`` is a sum: for d = 3 to 10⁻⁷ of itself where ∂_hρ keeps its sign (h by differences, ``STENCIL``) and to 10⁻⁵
+    where it changes (|∂_hρ| has corners), to about 10⁻³ beyond. The next order is not known: ``relative`` is nan.
     """
     cold = finite_number("beta", beta, 0.0, open_low=True)
     values, vectors = value_spectrum(value)
@@ -176,9 +209,9 @@ def sphere_misassignment(density: Density, beta: float, value: Any) -> Misassign
     slope = (heights[0] - 8 * heights[1] + 8 * heights[3] - heights[4]) / (12 * h)
     reach = points**2 @ (1 / (values[0] - values[1:]))
     shifts = -values[0] / (2 * cold) * slope / heights[2] * reach
-    mass = float(share * np.sum(np.abs(shifts) * heights[2]))
+    mass, net = float(share * np.sum(np.abs(shifts) * heights[2])), float(-share * np.sum(shifts * heights[2]))
     plateau, gap = float(2 * np.sqrt(mass)), float(values[0] - values[1])
-    return Misassignment(mass, mass, plateau, np.nan, shifts, gap, vectors[:, 0])
+    return Misassignment(mass, mass, plateau, net, np.nan, np.nan, shifts, gap, vectors[:, 0])
 
 
 def zero_temperature(points: Any, times: Any, value: Any) -> np.ndarray:
