@@ -3,6 +3,7 @@
 import numpy as np
 
 import pathlines as pl
+from pathlines.sweep.generic_ends import STILL, _left
 
 
 def test_two_tokens_under_negative_eigenvalues_polarise():
@@ -18,3 +19,11 @@ def test_ends_are_stable_states_whatever_the_axes():
     assert {(e.p, e.n_plus, e.n_minus) for e in ends if e.kind == "pure"} <= stable
     assert sum(e.share for e in ends) == 1.0
     assert len(ends) > 1
+
+
+def test_slow_tokens_are_not_at_rest():
+    """diag(1, .9998, -.5): they move .01 in a tenth of the run, and as much in the next."""
+    assert _left(0.0101, 0.01) > STILL
+    assert _left(0.01, 0.0101) > STILL
+    assert _left(1e-3, 1e-4) < STILL
+    assert _left(1e-9, 2e-9) == 0

@@ -19,7 +19,9 @@ from pathlines.weights import FixedWeights
 ARRIVED = 1e-3
 """Distance of a token from an eigenvector at which it has arrived."""
 STILL = 0.02
-"""Largest distance that a token may move over the last tenth of the run where it counts as at rest."""
+"""Largest distance that a token may still have to go where it counts as at rest."""
+FIXED = 1e-6
+"""Moves over a tenth of the run below which nothing moves but the solver's rounding."""
 
 
 class End(NamedTuple):
@@ -58,11 +60,11 @@ def generic_ends(
         partial(Sphere(len(values)).uniform, n=positive_integer("n", n)),
         runs=positive_integer("starts", starts),
         key=jax.random.key(seed),
-        times=np.array([0.9 * last, last]),
+        times=np.array([0.8, 0.9, 1.0]) * last,
         record=positions,
     )
-    before, after = np.moveaxis(run["tokens"].values, 1, 0)
-    found = [_end(x, float(np.abs(x - y).max())) for x, y in zip(after, before, strict=True)]
+    steps = np.abs(np.diff(run["tokens"].values, axis=1)).max(axis=(2, 3))
+    found = [_end(x, _left(*moves)) for x, moves in zip(run["tokens"].values[:, -1], steps, strict=True)]
     kinds, counts = np.unique(found, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     named = [(KINDS[int(kinds[i][0])], [int(k) for k in kinds[i][1:]], float(counts[i] / starts)) for i in order]
@@ -72,10 +74,17 @@ def generic_ends(
 KINDS = ("pure", "mixed", "moving")
 
 
-def _end(x: np.ndarray, moved: float) -> tuple[int, int, int, int]:
-    """(kind, p, n₊, n₋) of final tokens in coordinates of the eigenvectors."""
+def _left(before: float, after: float) -> float:
+    """What is left to go after two moves of equal duration, if they shrink geometrically; inf if they do not."""
+    if after < FIXED:
+        return 0.0
+    return after**2 / (before - after) if after < before else np.inf
+
+
+def _end(x: np.ndarray, left: float) -> tuple[int, int, int, int]:
+    """(kind, p, n₊, n₋) of final tokens in coordinates of the eigenvectors, ``left`` what they have to go."""
     at = int(np.argmax(np.sum(x * x, axis=0)))
     if np.all(np.linalg.norm(x - np.sign(x[:, [at]]) * np.eye(x.shape[1])[at], axis=1) < ARRIVED):
         plus = int(np.sum(x[:, at] > 0))
         return 0, at, max(plus, len(x) - plus), min(plus, len(x) - plus)
-    return (1 if moved < STILL else 2), -1, 0, 0
+    return (1 if left < STILL else 2), -1, 0, 0

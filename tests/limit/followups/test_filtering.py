@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pathlines.foundation.errors import ArgumentError
-from pathlines.limit.followups.filtering import bayes, dual_control, error_covariances, kalman
+from pathlines.limit.followups.filtering import bayes, curvatures, dual_control, error_covariances, kalman
 from pathlines.numerics.sources import HiddenMarkov, StateSpace
 
 A, H = [[0.9, 0.2], [0.0, 0.7]], [[1.0], [0.5]]
@@ -71,3 +71,19 @@ def test_what_cannot_be_is_refused():
     sure = HiddenMarkov(np.eye(2), np.eye(2))
     with pytest.raises(ArgumentError, match="probability 0: token 1 at place 2"):
         bayes(sure, [0, 1])
+
+
+def test_curvatures_are_those_of_the_error():
+    """J(u + v) - 2J(u) + J(u - v) = 2 vᵀ(½∇²J)v, by a backward sweep of its own."""
+    source = REFERENCE
+
+    def error(u):
+        y, found = np.zeros(2), 0.0
+        for weight in u[::-1]:
+            found += y @ source.moves @ y + 0.4 * weight**2
+            y = source.transition @ y + source.readout[:, 0] * weight
+        return found + y @ source.spread @ y
+
+    unit = np.eye(3)
+    half = [[(error(a + b) - error(a - b)) / 4 for a in unit] for b in unit]
+    np.testing.assert_allclose(curvatures(source, 3), np.linalg.eigvalsh(half), rtol=1e-12)

@@ -42,3 +42,21 @@ def test_linear_response_vs_the_path():
     ]
     found = np.sqrt(np.mean(np.sum(np.square(moves), axis=(1, 2)))) / size
     assert found == pytest.approx(td.linear_response(A, swing, omega, last), rel=0.01)
+
+
+def test_settling_speeds_follow_the_tokens():
+    """From where max|v| is small, the linearisation with its coefficients has SciPy's speeds."""
+    rng = np.random.default_rng(3)
+    base, swing = (0.4 * (m + np.swapaxes(m, -1, -2)) / 2 + 0.5 * np.eye(2) for m in rng.normal(size=(2, 1, 2, 2)))
+    x = rng.normal(size=(3, 2))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    times = np.linspace(0.0, 24.0, 13)
+    found = td.multi_head_path(lambda t: base + swing * np.exp(-t), x, times)
+    speed = [
+        np.linalg.norm(td.multi_head_field(base + swing * np.exp(-t), y), axis=1).max()
+        for t, y in zip(times, found, strict=True)
+    ]
+    k = int(np.flatnonzero(np.array(speed) < 1e-4)[0])
+    limit = td.omega_limit(base, found[-1])
+    law = td.settling_speeds(base, swing * np.exp(-times[k]), 1.0, found[k], limit, times[k : k + 3] - times[k])
+    np.testing.assert_allclose(law, speed[k : k + 3], rtol=0.01)

@@ -122,6 +122,19 @@ def selection_rate(eigenvalues: Any) -> float:
     return float(2 * min(values[-1], *(values[-1] - values[:-1])))
 
 
+def unresolved(eigenvalues: Any, until: float, n: int, tolerance: float) -> str:
+    """Advice where the late rate still holds another exponent, by more than half the tolerance, when it is read.
+
+    A share of up to n of it is left e^{-gap·window}, the window from square distances of 1e-3 down to 1e-16.
+    """
+    top, *others = np.sort(np.asarray(eigenvalues, float))[::-1]
+    rate = selection_rate(eigenvalues)
+    window = min(np.log(1e13), rate * until - np.log(1e3 * n)) / rate
+    gaps = 2 * np.array([top, *(top - np.array(others))]) - rate
+    left = float(np.sum(gaps * np.minimum(1.0, n * np.exp(-gaps * window)))) / rate
+    return "eigenvalues further apart: two exponents cannot be told apart in the window" if left > tolerance / 2 else ""
+
+
 class TwoTokens(Setting):
     """Two tokens under negative eigenvalues."""
 
@@ -146,7 +159,9 @@ def predict_homogeneous(s: Homogeneous) -> Evidence:
     known = values[-1] > np.max(np.abs(values[:-1]), initial=0.0)
     curve = Curve("all on the leading eigenvector", [0.0, s.until], [1.0, 1.0])
     expected = {"leading_coordinate": 1.0, "late_rate": selection_rate(s.eigenvalues)} if known else {}
-    return Evidence({"leading_coordinate": None, "late_rate": None, **expected}, curves=(curve,))
+    advice = unresolved(s.eigenvalues, s.until, s.n, 0.02) if known else ""
+    undecided = {"late_rate": advice} if advice else {}
+    return Evidence({"leading_coordinate": None, "late_rate": None, **expected}, curves=(curve,), undecided=undecided)
 
 
 claim(

@@ -23,6 +23,7 @@ from pathlines.claim.clustering.spectral_selection import (
     late_decay,
     measured_growth,
     symmetric_model,
+    unresolved,
 )
 from pathlines.claim.fitting import REVERSED, Mistake
 from pathlines.claim.tolerance import absolute, at_least, at_most, exactly, relative
@@ -121,7 +122,9 @@ def predict_alignment(s: Alignment) -> Evidence:
     rate = alignment_rate(s.eigenvalues)
     curve = Curve(f"e^{{−{rate:g}t}}", [0.0, s.until], [1.0, float(np.exp(-rate * s.until))])
     numbers = {"leading_coordinate": np.ones(len(s.betas)), "late_rate": np.full(len(s.betas), rate)}
-    return Evidence(numbers if known else dict.fromkeys(numbers), curves=(curve,))
+    advice = unresolved(s.eigenvalues, s.until, s.n, 0.01) if known else ""
+    undecided = {"late_rate": advice} if advice else {}
+    return Evidence(numbers if known else dict.fromkeys(numbers), curves=(curve,), undecided=undecided)
 
 
 claim(

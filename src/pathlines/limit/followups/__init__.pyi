@@ -34,6 +34,7 @@ from pathlines.limit.followups.finite_context import corner_excess as corner_exc
 from pathlines.limit.followups.proximal import covariances as covariances
 from pathlines.limit.followups.synchronisation import critical_dimension as critical_dimension
 from pathlines.limit.followups.quantitative import crossover_delay as crossover_delay
+from pathlines.limit.followups.filtering import curvatures as curvatures
 from pathlines.limit.followups.wide_training import descent_losses as descent_losses
 from pathlines.limit.followups.separatrix import displacement as displacement
 from pathlines.limit.followups.separatrix import distances as distances
@@ -80,6 +81,7 @@ from pathlines.limit.followups.mode_atlas import resolution as resolution
 from pathlines.limit.followups.quantitative import resonance as resonance
 from pathlines.limit.followups.proximal import ring as ring
 from pathlines.limit.followups.proximal import ring_radius as ring_radius
+from pathlines.limit.followups.time_dependent import settling_speeds as settling_speeds
 from pathlines.limit.followups.quantitative import sharp_rate as sharp_rate
 from pathlines.limit.followups.quantitative import sharp_rates as sharp_rates
 from pathlines.limit.followups.proximal import shrinkages as shrinkages

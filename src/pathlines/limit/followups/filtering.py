@@ -62,6 +62,23 @@ def dual_control(source: StateSpace, target: Any, length: int) -> DualControl:
     return DualControl(np.array(u[::-1]).reshape(shape), np.array(y[::-1]), float(y[0] @ spreads[-1] @ y[0]))
 
 
+def curvatures(source: StateSpace, length: int) -> np.ndarray:
+    """Eigenvalues of ½∇²J for ``length`` tokens, ascending: a layer of step η leaves |1 - ηλ| of each mode."""
+    noise, seen = np.eye(length), _of_the_state(source, length)
+    return np.linalg.eigvalsh(np.kron(noise, source.noise) + seen)
+
+
+def _of_the_state(source: StateSpace, length: int) -> np.ndarray:
+    """The part of ½∇²J that comes from y, (Tp, Tp)."""
+    (d, p), size = source.readout.shape, length * source.readout.shape[1]
+    y, found = np.zeros((d, size)), np.zeros((size, size))
+    for t in range(length - 1, -1, -1):
+        found += y.T @ source.moves @ y
+        y = source.transition @ y
+        y[:, t * p : (t + 1) * p] += source.readout
+    return found + y.T @ source.spread @ y
+
+
 def kalman(source: StateSpace, tokens: Any) -> Kalman:
     """E[X_t | Z_1..Z_t] for t = 0..T, by Kalman's recursion forwards."""
     z = of_kind("source", source, StateSpace, "a StateSpace").checked(tokens)

@@ -87,6 +87,26 @@ def slowest_rate(heads: ArrayLike, tokens: ArrayLike) -> float:
     return float(-np.linalg.eigvals(tangent_jacobian(heads, tokens)[0]).real.max())
 
 
+def settling_speeds(
+    base: ArrayLike, swing: ArrayLike, decay: float, tokens: ArrayLike, limit: ArrayLike, after: ArrayLike
+) -> np.ndarray:
+    """max_i |v_i| at the times ``after`` one near the end, by the linearisation; v there is that of A_h + B_h, κ given.
+
+    v' = Jv - κ f e^{-κt} about the ω-limit: v = F e^{-κt} + Σ_k c_k w_k e^{-μ_k t}, F = -κ(-κ - J)⁻¹f, c_k the
+    coefficients of v(0) - F in eigenvectors w_k of J. Which rate is seen, and when, depends on the c_k.
+    """
+    a, b, x = np.asarray(base, float), np.asarray(swing, float), np.asarray(limit, float)
+    jacobian, frame = tangent_jacobian(a, x)
+    flat, step = frame.reshape(len(frame), -1), 1e-6
+    force = flat @ ((multi_head_field(a + step * b, x) - multi_head_field(a - step * b, x)) / (2 * step)).ravel()
+    driven = -decay * np.linalg.solve(-decay * np.eye(len(force)) - jacobian, force)
+    rates, modes = np.linalg.eig(jacobian)
+    free = np.linalg.solve(modes, flat @ multi_head_field(a + b, tokens).ravel() - driven)
+    at = np.ravel(np.asarray(after, float))[:, None]
+    moves = ((free * np.exp(at * rates)) @ modes.T).real + driven * np.exp(-decay * at)
+    return np.linalg.norm((moves @ flat).reshape(len(at), *x.shape), axis=2).max(axis=1)
+
+
 def linear_response(base: ArrayLike, swing: ArrayLike, frequency: float, tokens: ArrayLike) -> float:
     """Root mean square of |v| over a period and all tokens together, over ε, at A_h + ε B_h cos ωt, ε → 0.
 
