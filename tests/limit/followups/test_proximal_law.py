@@ -65,6 +65,73 @@ def test_stable_step_vs_shaken_particles(pull):
         assert (np.sqrt(np.average((y - x) ** 2, weights=w)) > 3e-6) == grows
 
 
+def by_force(tau, degrees=14):
+    """The largest rate over all degrees below ``degrees``."""
+    k = np.stack(np.meshgrid(*[np.arange(degrees)] * len(tau), indexing="ij"), axis=-1)
+    return float(np.max(k @ (tau / (1 - tau**2)) * np.prod((1 - tau) ** k, axis=-1)))
+
+
+@pytest.mark.parametrize("tau", [(0.5, 0.25), (0.2,), (0.95, 0.3), (0.3, 0.25, 0.2), (0.6, 0.55, 0.12)])
+def test_stable_step_is_that_of_the_worst_mixed_mode(tau):
+    """(½, ¼): 5.714, of the covariance itself; one direction alone would allow 5.93."""
+    known = 2 / by_force(np.array(tau))
+    assert known * (1 - 2e-6) < law.stable_step(law.quadratic(np.diag(tau), 1.0, 1.0)) <= known
+
+
+def test_a_covariance_grows_beyond_the_stable_step():
+    q = law.quadratic(np.diag([0.5, 0.25]), 1.0, 1.0)
+    start = law.limit_covariance(q) + 1e-6 * np.array([[0.0, 1.0], [1.0, 0.0]])
+    for share, grows in ((0.99, False), (1.01, True)):
+        last = law.covariances(q, start, share * law.stable_step(q), 100)[-1]
+        assert (abs(last[0, 1]) > 1e-6) == grows
+
+
+def test_stable_step_of_small_and_of_many_shrinkages():
+    """2eT in the limit; in many directions at most what real degrees would allow."""
+    for tau in (1e-4, 1e-5, 1e-11):
+        assert law.stable_step(law.quadratic([[1.0]], 1.0, tau)) == pytest.approx(2 * np.e * tau, rel=1.1 * tau + 2e-6)
+    tau = np.linspace(0.03, 0.3, 30)
+    real = (tau / (1 - tau**2) / -np.log1p(-tau)).max() / np.e
+    assert real * (1 - 1e-3) < law.largest_rate(tau) <= real * (1 + 2e-6)
+
+
+def test_stable_step_where_particles_gathered():
+    """One particle of a target too narrow, 1.5 of T: it moves by 1 - ητ/2T."""
+    q = of(1, 1, 1.5, 1)
+    for share, grows in ((0.99, False), (1.01, True)):
+        x = np.array([1e-3])
+        for _ in range(50):
+            x = moved(x, np.ones(1), 1.0, 1.5, share * law.stable_step(q))
+        assert (abs(x[0]) > 1e-3) == grows
+
+
+def test_unrest_is_the_share_that_is_left():
+    q = random_quadratic()
+    rest = law.limit_covariance(q)
+    assert law.unrest(q, rest) < 1e-12
+    assert 1e-3 <= law.unrest(q, 1.001 * rest) < 0.1
+
+
+def test_errors_grow_beyond_the_stable_step_and_from_wide_starts():
+    q = of(1, 1, 0.2, 1)
+    for start, step, count, grows in (
+        (0.3, 0.1, 60, False),
+        (2.0, 0.1, 5, False),
+        (0.3, 1.45, 60, True),
+        (5, 0.1, 5, True),
+    ):
+        path = law.covariances(q, [[start]], step, count)[:, 0, 0]
+        assert (law.growth(q, start, path, step, 81) > 100) == grows
+
+
+def test_followed_particles_rest_on_a_ring():
+    start = 0.5 * law.ring(4, True, 0.2) + 0.1 * np.random.default_rng(0).standard_normal((5, 2))
+    last = law.followed(start, 0.2, 0.2, 1500)
+    away = np.sort(np.linalg.norm(last, axis=1))
+    np.testing.assert_allclose(away, [0, *[law.ring_radius(4, True, 0.2)] * 4], atol=1e-6)
+    assert np.isinf(law.followed(start, 0.2, 50.0, 100)).all()
+
+
 def test_rings_are_at_rest():
     for count, centre in ((3, False), (4, True), (5, False), (6, True)):
         x = law.ring(count, centre, 0.2)
