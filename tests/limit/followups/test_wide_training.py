@@ -37,7 +37,16 @@ def test_escape_rate_vs_the_first_steps():
     rows[1:, 2:] = np.random.default_rng(1).standard_normal((20_000, 3))
     masses = np.array([1 - share, *np.full(20_000, share / 20_000)])
     losses = descent_losses(x, y, rows, 1e-4, 1, masses)
-    assert (losses[0] - losses[1]) / 1e-4 / share == pytest.approx(escape_rate(x, y, 60), rel=0.04)
+    assert (losses[0] - losses[1]) / 1e-4 / share == pytest.approx(escape_rate(x, y), rel=0.04)
+
+
+def test_escape_rate_of_steep_neurons():
+    """Inputs five times as large: tanh is nearly a sign, and 120 Gauss-Hermite nodes miss by 0.2 %."""
+    x, y = NEURONS
+    z = np.concatenate([5 * x, np.ones((len(x), 1))], axis=1)
+    sampled = np.sum((np.tanh(np.random.default_rng(5).standard_normal((200_000, 3)) @ z.T) @ y / 12) ** 2, axis=1)
+    assert escape_rate(5 * x, y) == pytest.approx(2.0624264, rel=1e-5)  # 1001 nodes up to 7
+    assert abs(escape_rate(5 * x, y) - sampled.mean()) < 5 * sampled.std() / np.sqrt(200_000)
 
 
 def test_fluctuation_vs_many_students():

@@ -27,6 +27,8 @@ HEADLINE = (
     "support, if it converges, converges to a global minimum"
 )
 SAME_STEPS = "the same steps in another order of summation: rounding, grown by some thousand steps"
+FLOOR = 1e-20
+"""Of the loss of silence: below, residuals are 1e-10 of the outputs, and rounding is more than 1e-6 of them."""
 LONG = 60.0
 """Training time from which a loss counts as final."""
 
@@ -86,15 +88,15 @@ def trained(model: WideShallow, starts: np.ndarray, step: float, steps: int) -> 
 
 def judged(s: Students, rows: list[np.ndarray], targets: np.ndarray) -> dict[str, Any]:
     """What is said of final losses: all of them, and what width does to them."""
-    final = np.array(rows)
     none, order = 0.5 * np.mean(np.sum(targets**2, axis=-1)), np.argsort(s.widths)
+    final = np.maximum(rows, FLOOR * none)
     middle, spread = np.median(final, axis=1), np.log(final).std(axis=1)
-    wide, narrow = order[-1], order[0]
+    wide, narrow, between = order[-1], order[0], order[len(order) // 2]
     return {
         "final_losses": final,
         "widest": middle[wide] / none,
         "narrowest_over_widest": middle[narrow] / middle[wide],
-        "spread": spread[wide] / spread[order[len(order) // 2]] if len(order) > 1 else np.nan,
+        "spread": spread[wide] / spread[between] if len(order) > 1 and spread[between] > 0 else np.nan,
     }
 
 
@@ -115,7 +117,8 @@ def simulate_students(s: Students, data: Any, features: str) -> Evidence:
 def predict_students(s: Students, data: Any, size: int, teachers: int, stable: float) -> Evidence:
     """The same starts, gradients by hand; bounds of what the theorem says."""
     x, y = data(s)
-    final = np.array([descent_losses(x, y, p, s.step, s.steps)[-1] for p in starts_of(s, size)])
+    paths = [descent_losses(x, y, p, s.step, s.steps) for p in starts_of(s, size)]
+    final = np.maximum([path[-1] for path in paths], FLOOR * 0.5 * np.mean(np.sum(y**2, axis=-1)))
     time, wide = s.step * s.steps, max(s.widths) >= 4 * teachers
     soon = {} if time >= LONG else {"widest": f"steps × step ≥ {LONG:g}: the loss is still falling"}
     narrow = {} if wide else {"widest": f"a width of at least {4 * teachers}"}
@@ -123,9 +126,18 @@ def predict_students(s: Students, data: Any, size: int, teachers: int, stable: f
     several = {} if len(s.widths) > 2 and wide and s.starts >= 6 else {"spread": "three widths and six starts"}
     late = dict.fromkeys(("narrowest_over_widest", "spread"), "more steps") if soon else {}
     rough = {"final_losses": f"step ≤ {stable:g}: beyond, rounding may grow"} if s.step > stable else {}
+    if any(grew(path) for path in paths):
+        rough = dict.fromkeys(WITHIN, f"step ≤ {stable:g}: a loss grew")
+    if y.size < 3 * min(s.widths) * size:
+        both = several = dict.fromkeys(("narrowest_over_widest", "spread"), "more inputs: narrow students fit so few")
     values = {"final_losses": final, "widest": 0.01, "narrowest_over_widest": 3.0, "spread": 1.0}
     advice = {**narrow, **soon, **both, **several, **late, **rough}
     return Evidence(values, curves=(_medians("by hand", s, final),), source="gradients by hand", undecided=advice)
+
+
+def grew(losses: np.ndarray) -> bool:
+    """Whether gradient descent (steps first) went up by more than a hundredth of where it began, or was lost."""
+    return not np.all(np.isfinite(losses)) or bool(np.any(np.diff(losses, axis=0) > 0.01 * losses[0]))
 
 
 WITHIN = {
@@ -262,7 +274,7 @@ def simulate_escape(s: Escape) -> Evidence:
         run = flow(model, rows, times=[0.0, *s.times], record=("training_loss", "tokens"), rtol=1e-9)
         steps = layers(model, rows, depth=depth, step=s.step, every=depth, record=("training_loss", "tokens"))
         runs.append(run)
-        descent.append(steps["training_loss"].values[-1] / steps["training_loss"].values[0])
+        descent.append(max(steps["training_loss"].values[-1] / steps["training_loss"].values[0], FLOOR))
         atom = max(atom, *(float(np.abs(r["tokens"].values[:, 0]).max()) for r in (run, steps)))
     kept = np.array([r["training_loss"].values[1:] / r["training_loss"].values[0] for r in runs])
     rate, error = first_rate(s, x, y)
@@ -282,15 +294,19 @@ def first_rate(s: Escape, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 def predict_escape(s: Escape) -> Evidence:
     """SciPy's solver and descent by hand, with gradients by hand; the rate from integrals over the plane."""
-    (x, y), rows, kept, descent = neurons_for(s), probed(s), [], []
+    (x, y), rows, kept, descent, rough = neurons_for(s), probed(s), [], [], {}
     for share in s.shares:
         masses = masses_at(s, share)
         found = flow_losses(x, y, rows, [0.0, *s.times], masses, 1e-10)
         kept.append(found[1:] / found[0])
         losses = descent_losses(x, y, rows, s.step, max(1, round(s.until / s.step)), masses)
-        descent.append(losses[-1] / losses[0])
-    values = {"loss": np.array(kept), "descent": np.array(descent), "atom": 0.0, "escape_rate": escape_rate(x, y, 60)}
-    return Evidence(values, curves=_curves("by hand", s, np.array(kept)), source="gradients by hand, quadrature")
+        descent.append(max(losses[-1] / losses[0], FLOOR))
+        if grew(losses):
+            rough = {"descent": "a smaller step: the loss grew"}
+    values = {"loss": np.array(kept), "descent": np.array(descent), "atom": 0.0, "escape_rate": escape_rate(x, y)}
+    return Evidence(
+        values, curves=_curves("by hand", s, np.array(kept)), source="gradients by hand, quadrature", undecided=rough
+    )
 
 
 def _curves(label: str, s: Escape, kept: np.ndarray) -> tuple[Curve, ...]:

@@ -25,6 +25,7 @@ from pathlines.limit.followups.synchronisation import PairMean as PairMean
 from pathlines.limit.followups.mode_atlas import PureMode as PureMode
 from pathlines.limit.followups.proximal import Quadratic as Quadratic
 from pathlines.limit.followups.synchronisation import Synchronisation as Synchronisation
+from pathlines.limit.followups.averaged_heads import astray as astray
 from pathlines.limit.followups.filtering import bayes as bayes
 from pathlines.limit.followups.finite_context import context as context
 from pathlines.limit.followups.finite_context import context_error as context_error
@@ -63,6 +64,7 @@ from pathlines.limit.followups.separatrix import misassignment as misassignment
 from pathlines.limit.followups.mode_atlas import mixed_modes as mixed_modes
 from pathlines.limit.followups.mode_atlas import mixed_points as mixed_points
 from pathlines.limit.followups.mode_atlas import mode_atlas as mode_atlas
+from pathlines.limit.followups.averaged_heads import most_order as most_order
 from pathlines.limit.followups.time_dependent import multi_head_energy as multi_head_energy
 from pathlines.limit.followups.time_dependent import multi_head_field as multi_head_field
 from pathlines.limit.followups.time_dependent import multi_head_path as multi_head_path
@@ -78,6 +80,7 @@ from pathlines.limit.followups.proximal import pull_on_ring as pull_on_ring
 from pathlines.limit.followups.mode_atlas import pure_modes as pure_modes
 from pathlines.limit.followups.proximal import quadratic as quadratic
 from pathlines.limit.followups.mode_atlas import resolution as resolution
+from pathlines.limit.followups.averaged_heads import resolved as resolved
 from pathlines.limit.followups.quantitative import resonance as resonance
 from pathlines.limit.followups.proximal import ring as ring
 from pathlines.limit.followups.proximal import ring_radius as ring_radius

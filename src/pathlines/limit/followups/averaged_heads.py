@@ -16,36 +16,44 @@ from pathlines.foundation.papers.followups import ADAMW
 SOURCES = (ADAMW,)
 Reals = NDArray[Any]
 MOST_NODES = 5000
+MOST_WEIGHTS = 20_000_000
 
 
 class Fluctuation(msgspec.Struct, frozen=True):
     """Root mean square errors per token of the last tokens, and of n times the gradient at the first layer.
 
-    Each comes with the standard error that the sampled covariance leaves.
+    Each comes with the standard error that the sampled covariance leaves. ``beyond`` is the relative variance of what
+    the derivatives of random heads do to a gradient, Σ_l T²/(L²H) Var(Dφᵀp_l)/|p_l|²: the size of the next order in
+    1/(LH), of which 0.3 is left in the tokens and 1.2 in the gradient where we looked (σ = 0.5..2, T = 1, 2, d = 2, 3).
     """
 
     tokens: float
     tokens_error: float
     gradient: float
     gradient_error: float
+    beyond: float
 
 
 class AveragedHeads:
     """f(X)_i = E Σ_j softmax_j(x_iᵀBx_j) V x_j over B = B̄ + σ_B G, V = V̄ + σ_V G', and chains around it.
 
     Given x_i the scores are x_iᵀB̄x_j + σ_B|x_i|⟨g, x_j⟩ with one Gaussian vector g, so that the expectation is an
-    integral over R^d, here by Gauss-Hermite nodes (``order`` per dimension) [derived].
+    integral over R^d, here by Gauss-Hermite nodes (``order`` per dimension, by default 7 or what 5000 nodes in all
+    allow) [derived]. Steep scores need more: ``resolved`` compares orders.
     """
 
     def __init__(
-        self, mean_score: ArrayLike, mean_value: ArrayLike, sigma_b: float, sigma_v: float, order: int = 7
+        self, mean_score: ArrayLike, mean_value: ArrayLike, sigma_b: float, sigma_v: float, order: int | None = None
     ) -> None:
         self.b = finite_array("mean_score", mean_score, ("d", "d")).astype(float)
-        d, count = len(self.b), positive_integer("order", order)
+        d, most = len(self.b), most_order(len(self.b))
+        if most < 2:
+            raise ArgumentError(f"Argument `mean_score` must be at most 12 × 12, but is {d} × {d}.")
+        count = min(7, most) if order is None else positive_integer("order", order)
         self.v = finite_array("mean_value", mean_value, (d, d)).astype(float)
         self.sigma_b, self.sigma_v = finite_number("sigma_b", sigma_b, 0.0), finite_number("sigma_v", sigma_v, 0.0)
-        if count**d > MOST_NODES:
-            raise ArgumentError(f"Argument `order` must be at most {int(MOST_NODES ** (1 / d))} for d = {d}.")
+        if count > most:
+            raise ArgumentError(f"Argument `order` must be at most {most} for d = {d}, but is {count}.")
         nodes, weights = np.polynomial.hermite_e.hermegauss(count)
         self.g = np.array(list(itertools.product(nodes, repeat=d)))
         self.w = np.prod(list(itertools.product(weights / weights.sum(), repeat=d)), axis=1)
@@ -129,7 +137,7 @@ class AveragedHeads:
             steps.append(np.eye(n * d) + size * self.jacobian(path[-1]))
             path.append(path[-1] + size * self.drift(path[-1]))
         end, first_slope = self.limit(now, target, until) if gradient else (self.last_tokens(now, until), now)
-        carried, slope = np.eye(n * d), np.tile((path[-1].mean(axis=0) - target) / n, n)
+        carried, slope, beyond = np.eye(n * d), np.tile((path[-1].mean(axis=0) - target) / n, n), 0.0
         curved = np.tile(np.eye(d), (n, n)) / n**2
         tangents = [np.eye(n * d)]
         for step in steps:
@@ -137,6 +145,7 @@ class AveragedHeads:
         each, totals = max(2, draws // depth), np.zeros((2, 2))
         for layer in reversed(range(depth)):
             phi, pulled = self._heads(path[layer], slope.reshape(n, d), each, rng)
+            beyond += size**2 / heads * pulled.var(axis=0).sum() / max(float(slope @ slope), 1e-300)
             sizes = [np.sum(((phi - phi.mean(axis=0)) @ carried.T) ** 2, axis=1)]
             if gradient:
                 influence = (pulled + phi @ (steps[layer].T @ curved).T) @ tangents[layer]
@@ -150,7 +159,7 @@ class AveragedHeads:
         means[0] += np.sum((path[-1] - end) ** 2) / n
         means[1] += n * np.sum((slope - first_slope.ravel()) ** 2)
         rms = np.sqrt(np.maximum(means, 1e-300))
-        return Fluctuation(rms[0], errors[0] / (2 * rms[0]), rms[1], errors[1] / (2 * rms[1]))
+        return Fluctuation(rms[0], errors[0] / (2 * rms[0]), rms[1], errors[1] / (2 * rms[1]), beyond)
 
     def _heads(self, x: Reals, p: Reals, count: int, rng: np.random.Generator) -> tuple[Reals, Reals]:
         """φ(X) and Dφ(X)ᵀp of random heads, (count, nd) each."""
@@ -159,6 +168,41 @@ class AveragedHeads:
         v = self.v + self.sigma_v * rng.standard_normal((count, d, d))
         values, pulled, _, _ = head_and_pull(x[None], b, v, p[None])
         return values.reshape(count, -1), pulled.reshape(count, -1)
+
+
+def most_order(d: int, n: int = 1) -> int:
+    """Nodes per dimension that can be afforded for n tokens of d dimensions."""
+    most = min(MOST_NODES, MOST_WEIGHTS // n**2)
+    return next(k for k in range(int(MOST_NODES), 0, -1) if k**d <= max(most, 1))
+
+
+def resolved(
+    x: ArrayLike, mean_score: ArrayLike, mean_value: ArrayLike, sigma_b: float, sigma_v: float, until: float = 1.0,
+    within: float = 1e-3,
+) -> tuple[AveragedHeads, AveragedHeads]:  # fmt: skip
+    """The averaged drift with the fewest nodes that suffice, and one of another order that tells what it misses.
+
+    Orders are compared by the distance that tokens go astray until T, at the start and after one step of Euler's
+    method, in units of the root mean square token. Where none that can be afforded is within, the largest of them is
+    given, beside a coarser one: what it misses is then overstated.
+    """
+    first = finite_array("x", x, ("n", "d")).astype(float)
+    most = min(41, max(2, most_order(first.shape[1], len(first))))
+    given = (mean_score, mean_value, sigma_b, sigma_v)
+    orders = list(range(3, most + 1, 2)) if most >= 5 else [most - 1, most]
+    theories = [AveragedHeads(*given, orders[0])]
+    for order in orders[1:]:
+        theories.append(AveragedHeads(*given, order))
+        if astray(*theories[-2:], first, until) < within * np.sqrt(np.mean(np.sum(first**2, axis=1))):
+            return theories[-2], theories[-1]
+    return theories[-1], theories[-2]
+
+
+def astray(one: AveragedHeads, other: AveragedHeads, x: Reals, until: float) -> float:
+    """Root mean square distance, per token, that two drifts grow apart until T, from their values at two places."""
+    there = x + until * one.drift(x)
+    apart = [np.mean(np.sum((one.drift(p) - other.drift(p)) ** 2, axis=1)) for p in (x, there)]
+    return float(until * np.sqrt(max(apart)))
 
 
 def head_and_pull(x: Reals, b: Reals, v: Reals, p: Reals) -> tuple[Reals, Reals, Reals, Reals]:
