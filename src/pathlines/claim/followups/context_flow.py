@@ -223,19 +223,20 @@ def predict_depth(s: Depth) -> Evidence:
     coarse, small = context_spread(s.score, s.value, s.start, s.until, NODES[d] - 2, 5)
     lengths, sharpest = sorted(set(s.contexts)), hardest_query(s.score, s.value, s.start, s.until)
     rest, bend = _remainders(sharpest, d, lengths)
-    rough, advice = abs(1 - small / size), {}
+    rough = abs(1 - small / size)
+    undecided: dict[str, str] = {}
     if not np.abs(limit - coarse).max() <= EXACT:
-        advice["limit"] = (
+        undecided["limit"] = (
             "weaker scores, a nearer start or a shorter run: quadrature and its steps leave more than 1e-6"
         )
     if not rest + rough <= CLOSE:
-        advice["scaled_rms"] = f"longer contexts, n ≫ e^(2|h|²) = {math.exp(2 * sharpest**2):.3g}, or a weaker query"
+        undecided["scaled_rms"] = f"longer contexts, n ≫ e^(2|h|²) = {math.exp(2 * sharpest**2):.3g}, or a weaker query"
     if not bend <= CLOSE:
-        advice["slope"] = f"longer contexts, n ≫ e^(2|h|²) = {math.exp(2 * sharpest**2):.3g}, or a weaker query"
+        undecided["slope"] = f"longer contexts, n ≫ e^(2|h|²) = {math.exp(2 * sharpest**2):.3g}, or a weaker query"
     ends = np.array(lengths, float)
     curves = (Curve("linear response", ends, np.full(len(ends), size)),)
     left = {"scaled_rms": size * (rest + rough) / ERRORS, "slope": bend / ERRORS}
-    return Evidence({"limit": limit, "scaled_rms": size, "slope": -0.5}, left, curves, undecided=advice)
+    return Evidence({"limit": limit, "scaled_rms": size, "slope": -0.5}, left, curves, undecided=undecided)
 
 
 def _remainders(r: float, d: int, lengths: list[int]) -> tuple[float, float]:

@@ -437,9 +437,9 @@ def basin(s: Few) -> np.ndarray | None:
     """The ring at rest to which a copy of the steps leads: shaking may lead away from the ring that is shaken."""
     start = few_start(s)
     nudge = NEARBY * np.random.default_rng([s.seed, 1]).standard_normal(start.shape)
-    found = [arrived(theory.followed(x, s.regularisation, s.step, s.count), s) for x in (start, start + nudge)]
-    same = found[0] is not None and found[1] is not None and np.array_equal(*found)
-    return found[0] if same else None
+    first, second = (arrived(theory.followed(x, s.regularisation, s.step, s.count), s) for x in (start, start + nudge))
+    same = first is not None and second is not None and np.array_equal(first, second)
+    return first if same else None
 
 
 def arrived(last: np.ndarray, s: Few) -> np.ndarray | None:

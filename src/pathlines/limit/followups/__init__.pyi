@@ -47,10 +47,13 @@ from pathlines.limit.followups.filtering import error_covariances as error_covar
 from pathlines.limit.followups.wide_training import escape_rate as escape_rate
 from pathlines.limit.followups.wide_training import features_of as features_of
 from pathlines.limit.followups.wide_training import flow_losses as flow_losses
+from pathlines.limit.followups.proximal import followed as followed
 from pathlines.limit.followups.group_states import group_growth as group_growth
+from pathlines.limit.followups.proximal import growth as growth
 from pathlines.limit.followups.finite_context import hardest_query as hardest_query
 from pathlines.limit.followups.averaged_heads import head_and_pull as head_and_pull
 from pathlines.limit.followups.filtering import kalman as kalman
+from pathlines.limit.followups.proximal import largest_rate as largest_rate
 from pathlines.limit.followups.finite_context import law_holds_from as law_holds_from
 from pathlines.limit.followups.finite_context import law_ratio as law_ratio
 from pathlines.limit.followups.proximal import limit_covariance as limit_covariance
@@ -89,7 +92,6 @@ from pathlines.limit.followups.quantitative import sharp_rate as sharp_rate
 from pathlines.limit.followups.quantitative import sharp_rates as sharp_rates
 from pathlines.limit.followups.proximal import shrinkages as shrinkages
 from pathlines.limit.followups.separatrix import slopes as slopes
-from pathlines.limit.followups.proximal import slowest as slowest
 from pathlines.limit.followups.time_dependent import slowest_rate as slowest_rate
 from pathlines.limit.followups.separatrix import sphere_misassignment as sphere_misassignment
 from pathlines.limit.followups.mode_atlas import stable_betas as stable_betas
@@ -99,6 +101,7 @@ from pathlines.limit.followups.synchronisation import synchronisation as synchro
 from pathlines.limit.followups.synchronisation import synchronisation_map as synchronisation_map
 from pathlines.limit.followups.time_dependent import tangent_jacobian as tangent_jacobian
 from pathlines.limit.followups.averaged_heads import train_by_hand as train_by_hand
+from pathlines.limit.followups.proximal import unrest as unrest
 from pathlines.limit.followups.separatrix import value_spectrum as value_spectrum
 from pathlines.limit.followups.separatrix import von_mises as von_mises
 from pathlines.limit.followups.separatrix import zero_temperature as zero_temperature

@@ -193,7 +193,7 @@ def resolved(
     theories = [AveragedHeads(*given, orders[0])]
     for order in orders[1:]:
         theories.append(AveragedHeads(*given, order))
-        if astray(*theories[-2:], first, until) < within * np.sqrt(np.mean(np.sum(first**2, axis=1))):
+        if astray(theories[-2], theories[-1], first, until) < within * np.sqrt(np.mean(np.sum(first**2, axis=1))):
             return theories[-2], theories[-1]
     return theories[-1], theories[-2]
 

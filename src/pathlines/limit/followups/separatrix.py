@@ -114,9 +114,8 @@ def slopes(density: Density, at: float) -> tuple[float, float, float]:
     third = logs @ [1, -8, 13, 0, -13, 8, -1] / (8 * h**3)
     size = 1e-14 * (1 + float(np.abs(logs).max()))
     # rounding over h and h³: a symmetric start has no slope, and no quotient of two of them
-    first = first if abs(first) > 2 * size / h else 0.0
-    third = third if abs(third) > 2 * size / h**3 else 0.0
-    return float(first), float(second), float(third)
+    sure = (float(x) if abs(x) > 2 * size / h**k else 0.0 for x, k in ((first, 1), (third, 3)))
+    return next(sure), float(second), next(sure)
 
 
 def displacement(slope: tuple[float, float, float], first: float, second: float) -> tuple[float, float]:

@@ -136,11 +136,9 @@ def layer_separation_rates(
     a, s = squared * delta * top / d, squared * delta * slope / d
     g, share = np.polynomial.hermite_e.hermegauss(_GAUSS)
     share = share / share.sum()
-    h, odds = g, share
     rest, chance = chi_square_rule(others, _GAUSS) if others else (np.zeros(1), np.ones(1))
-    if not others:
-        h = (np.arange(4000) - 1999.5) * (9 / 2000)
-        odds = np.exp(-(h**2) / 2) / np.exp(-(h**2) / 2).sum()
+    even = (np.arange(4000) - 1999.5) * (9 / 2000)
+    h, odds = (g, share) if others else (even, np.exp(-(even**2) / 2) / np.exp(-(even**2) / 2).sum())
     first, side, beyond = (1 + np.sqrt(a) * g[:, None, None]) ** 2, a * (g**2)[:, None], a * others * rest
     whole = (first + side + beyond)[..., None, None]
     left = (first + beyond)[..., None, None] / whole
