@@ -21,7 +21,7 @@ def test_sentence_and_numbers(tmp_path):
         0.35
     )
     assert found["net"] == pytest.approx(found["misassigned"]) and found["w2"] == pytest.approx(found["plateau"])
-    none = RUN.invoke(app, ["misassignment", "--mean", "90"]).output
+    none = RUN.invoke(app, ["misassignment", "--mean-angle", "90"]).output
     assert "no mass goes to the wrong pole" in none and "too small" not in none
     same = json.loads(RUN.invoke(app, ["misassignment", "--value", "1,0,0,0.3", "--json"]).stdout)
     assert same["misassigned"] == pytest.approx(0.0025135881, rel=1e-8)

@@ -17,7 +17,19 @@ FILES = {
     "--ids": "token ids", "--numbers": "numbers", "--text": "texts",
 }  # fmt: skip
 """Every option that names a file, and what is in it."""
-RANDOM = ("run", "verify", "collapse", "modes", "staircase", "advise", "probe", "retrieval", "synchronise", "context")
+RANDOM = (
+    "run",
+    "verify",
+    "collapse",
+    "modes",
+    "staircase",
+    "advise",
+    "probe",
+    "retrieval",
+    "synchronise",
+    "context",
+    "modes-of",
+)
 """Verbs that draw something at random; figures and animations have the seed among their own settings."""
 OLD = {"--plot", "--file", "--context", "--confirm", "--random", "--iterate", "--max-tokens"}
 

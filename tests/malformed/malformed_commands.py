@@ -39,7 +39,7 @@ GOOD = {
     "transport": "transport check {folder}/no-such-file.json",
 }
 MEANT = {
-    ("misassignment", "--mean"): {"-1"},
+    ("misassignment", "--mean-angle"): {"-1"},
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
     ("synchronise", "--seed"): {"-1"}, ("context", "--seed"): {"-1"},

@@ -22,7 +22,7 @@ def misassignment(
         str, typer.Option("--value", metavar="λ1,λ2", help="V: two eigenvalues, or four entries a,b,b,c (symmetric).")
     ] = "1,0.3",
     kappa: Annotated[float, typer.Option("--kappa", help="Concentration κ of the von Mises start, at most 300.")] = 1.0,
-    mean: Annotated[float, typer.Option("--mean", help="Its mean angle, in degrees.")] = 45.0,
+    mean: Annotated[float, typer.Option("--mean-angle", help="Its mean angle, in degrees.")] = 45.0,
     simulate: Annotated[bool, typer.Option("--simulate", help="Run self-attention beside the prediction.")] = False,
     until: Annotated[float, typer.Option("--until", help="Where the run and the figure end, in depth-time.")] = 16.0,
     n: Annotated[int, typer.Option("--n", help="Weighted particles of the run.")] = 2000,
@@ -36,8 +36,8 @@ def misassignment(
     and a mass of order 1/β goes to the other pole: token by token, the law stays at distance 2√mass from where zero
     temperature takes it, and W₂ is 2√|net|, net what e₁ gains (arXiv:2605.10931; derived here, with the next order).
 
-    Examples: `pathlines misassignment --beta 64`, `pathlines misassignment --beta 20 --value 1,-0.5 --kappa 2 --mean 60
-    --simulate --figure wrong.png`.
+    Examples: `pathlines misassignment --beta 64`, `pathlines misassignment --beta 20 --value 1,-0.5 --kappa 2
+    --mean-angle 60 --simulate --figure wrong.png`.
     """
     ready()
     import numpy as np

@@ -64,6 +64,7 @@ MEANINGS: dict[str, Any] = {
     "sigma_a": Annotated[Deviation, means("standard deviation of the entries of A", "σ_A")],
     "sigma_v": Annotated[Deviation, means("standard deviation of the entries of V", "σ_V")],
     "sigma_w": of.PreactivationSize,
+    "sigma_b": Annotated[Deviation, means("standard deviation of the perceptron's biases", "σ_b")],
     "sigma_q": Annotated[Deviation, means("standard deviation of the entries of Q", "σ_Q")],
     "sigma_k": Annotated[Deviation, means("standard deviation of the entries of K", "σ_K")],
     "sigma_o": Annotated[Deviation, means("standard deviation of the entries of the output matrix", "σ_O")],

@@ -25,7 +25,7 @@ def test_features_have_the_kernel_as_mean_covariance():
     noise, x = PerceptronNoise(activation, 1.5, 64), pl.Sphere(d).sines(n)
 
     def gram(key):
-        factor = noise.factor(x, Draws(key, min(n, d) * 64, 0, x.dtype))
+        factor = noise.factor(x, Draws(key, (min(n, d) + 1) * 64, 0, x.dtype))
         return factor @ factor.T
 
     grams = np.asarray(jax.jit(jax.vmap(gram))(jax.random.split(KEY, 400)))

@@ -31,7 +31,7 @@ class Shapes(Setting):
         (24, 1),
         (24, 16),
     )
-    tokens: Annotated[of.Sizes, means("numbers of tokens", "n")] = (6, 12, 24)
+    sizes: Annotated[of.Sizes, means("numbers of tokens", "n")] = (6, 12, 24)
     draws: of.Draws = 200
     runs: of.Runs = 6
     seed: of.Seed = 1
@@ -51,7 +51,7 @@ def adamw(s: Shapes) -> Figure:
     """Scatter, training, crowds."""
     figure, ((first, middle, last),) = new_figure(1, 3, width=3.5, height=3.0)
     theory = AveragedHeads(SCORE, VALUE, 0.5, 0.5)
-    tokens = 0.7 * np.random.default_rng(0).standard_normal((max(*s.tokens, 6), 3))
+    tokens = 0.7 * np.random.default_rng(0).standard_normal((max(*s.sizes, 6), 3))
     _over_shapes(first, s, theory, tokens[:6])
     _training(middle, s)
     _over_tokens(last, s, theory, tokens)
@@ -94,15 +94,15 @@ def _training(axes: Axes, s: Shapes) -> None:
 
 def _over_tokens(axes: Axes, s: Shapes, theory: AveragedHeads, tokens: np.ndarray) -> None:
     shape, found, law = (8, 8), [], []
-    for n in s.tokens:
+    for n in s.sizes:
         x = tokens[:n]
         found.append(_distance(s, shape, x, theory.last_tokens(x)))
         law.append(theory.fluctuation(x, np.zeros(3), *shape, draws=2000, gradient=False).tokens)
     grown = np.sqrt(shape[0] * shape[1])
-    axes.plot(s.tokens, grown * np.array(found), "o", ms=4, color=COLOURS[0], label=f"L = {shape[0]}, H = {shape[1]}")
-    theory_line(axes, s.tokens, grown * np.array(law), "law")
+    axes.plot(s.sizes, grown * np.array(found), "o", ms=4, color=COLOURS[0], label=f"L = {shape[0]}, H = {shape[1]}")
+    theory_line(axes, s.sizes, grown * np.array(law), "law")
     axes.set(xlabel="tokens $n$", ylabel="$\\sqrt{LH}$ · distance of a token", title="more tokens", xscale="log")
-    axes.set_xticks(s.tokens, [f"{n}" for n in s.tokens], minor=False)
+    axes.set_xticks(s.sizes, [f"{n}" for n in s.sizes], minor=False)
     axes.set_xticks([], minor=True)
     axes.set_ylim(0, None)
     axes.legend()

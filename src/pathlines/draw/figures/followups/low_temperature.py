@@ -22,7 +22,7 @@ class Concentrating(Setting):
     betas: of.Betas = (16.0, 64.0, 256.0)
     value: Values = (1.0, 0.3)
     kappa: Concentrated = 1.0
-    mean: MeanAngle = 45.0
+    mean_angle: MeanAngle = 45.0
     until: of.Until = 16.0
     n: Points = 1200
 
@@ -40,7 +40,7 @@ class Concentrating(Setting):
 def low_temperature(s: Concentrating) -> Figure:
     """Start, distances, plateaus."""
     figure, ((first, middle, last),) = new_figure(1, 3, width=3.4, height=3.0)
-    rho, v = von_mises(s.kappa, np.deg2rad(s.mean)), matrix_of(s.value)
+    rho, v = von_mises(s.kappa, np.deg2rad(s.mean_angle)), matrix_of(s.value)
     draw_start(first, rho, misassignment(rho, s.betas[0], v))
     times = np.linspace(0, s.until, 61)
     for k, beta in enumerate(s.betas):

@@ -134,7 +134,7 @@ def _ends(axes: Axes, found: Atlas, ends: list[End]) -> None:
     axes.barh(range(len(kept)), [100 * e.share for e in kept], color=[_colour(e) for e in kept])
     axes.set_yticks(range(len(kept)), [end_words(found, e) for e in kept])
     axes.invert_yaxis()
-    axes.set(xlabel="random starts that end there (%)", title=rf"ends at $\beta$ = {found.beta:g}")
+    axes.set(xlabel="random starts that end there (%)", ylabel="state", title=rf"ends at $\beta$ = {found.beta:g}")
 
 
 def _colour(end: End) -> str:
