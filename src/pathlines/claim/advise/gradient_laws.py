@@ -194,7 +194,10 @@ claim(
         "ratio": relative(0.2, "attention is not uniform: moved keys differ by b² though tokens do not", 5.0),
         "slope": absolute(0.05, "the same at both cosines", 5.0),
     },
-    blind={"ratio": "heads are not drawn so near collapse, where the expansion is 15 % high in the square at b = 0.5"},
+    blind={
+        "ratio": "heads are not drawn so near collapse, where the expansion is 15 % high in the square at b = 0.5",
+        "slope": "five standard errors of few modules are a fifth of it: ten times as many would do, for half a minute",
+    },
     simulate=partial(measure_rate, "rope"),
     predict=predict_rotary,
     axes=_RATE_AXES,
