@@ -1,11 +1,12 @@
 """Settings at which a known remainder exceeds the tolerance are said to decide nothing."""
 
+import numpy as np
 import pytest
 
 from pathlines.claim.clustering.spectral_selection import unresolved
 from pathlines.claim.followups.dual_filter import Random, Tracked, drawn, predict_weights
 from pathlines.claim.followups.multi_head import Heads, predict_settling
-from pathlines.claim.followups.quantitative import Rates, predict_rates
+from pathlines.claim.followups.quantitative import Quantiles, Rates, predict_quantiles, predict_rates, settled_rate
 from pathlines.limit.followups.filtering import curvatures
 
 
@@ -42,3 +43,12 @@ def test_drawn_sources_fit_the_step(seed):
 def test_a_rate_below_the_papers_exponent():
     assert "above_the_bound" in predict_rates(Rates(betas=(4.0,))).undecided
     assert "above_the_bound" not in predict_rates(Rates()).undecided
+
+
+def test_neighbours_that_hold_one_another_delay_the_crossover():
+    assert "delay" in predict_quantiles(Quantiles(beta=1.5)).undecided
+    assert not predict_quantiles(Quantiles()).undecided
+
+
+def test_rates_that_do_not_change_are_settled():
+    assert settled_rate(np.zeros(3)) == (0.0, 0.0)

@@ -152,7 +152,7 @@ def local_rates(times: np.ndarray, squares: np.ndarray) -> np.ndarray:
 def settled_rate(rates: np.ndarray) -> tuple[float, float]:
     """(limit of three rates whose corrections shrink geometrically, by Aitken's formula; its distance to the last)."""
     first, second = np.diff(rates)
-    if abs(first) < 1e-6 * abs(rates[-1]) or not 0 < second / first < 1:
+    if abs(first) <= 1e-6 * abs(rates[-1]) or not 0 < second / first < 1:
         return float(rates[-1]), float(abs(second))
     found = rates[-1] - second**2 / (second - first)
     return float(found), float(abs(found - rates[-1]))
@@ -274,8 +274,10 @@ def quantile_tokens(n: int, tilt: float) -> np.ndarray:
     return np.stack([np.cos(theta), np.sin(theta)], axis=1)
 
 
-ENDED = 0.05
-"""W₂ below which the last rate is that of a cluster."""
+ENDED = 1e-2, 1e-7
+"""W₂ between which the last rate is read: that of a cluster, and above the solver's rounding."""
+CROWDED = 0.03
+"""e^{2β}/n, the pull of a token near the antipode on its neighbours over that of the bulk, at which it delays them."""
 
 
 def _end(s: Quantiles, n: int) -> float:
@@ -290,6 +292,11 @@ def sampled_distance(s: Quantiles, n: int) -> tuple[np.ndarray, np.ndarray, Run]
     options: dict[str, Any] = {"method": "dop853", "rtol": s.rtol, "atol": s.atol}
     run = flow(unnormalised(s.beta, 2), quantile_tokens(n, s.tilt), times=times, record=W2_SQUARED, **options)
     return times, np.sqrt(run["w2_squared"].values), run
+
+
+def _final_rate(rates: np.ndarray) -> tuple[float, float]:
+    """The limit of the last three rates, and how far it is from the last; nan where there are fewer."""
+    return settled_rate(rates[-3:]) if len(rates) >= 3 else (float("nan"), float("inf"))
 
 
 def simulate_quantiles(s: Quantiles) -> Evidence:
@@ -307,9 +314,10 @@ def simulate_quantiles(s: Quantiles) -> Evidence:
         crossings.append(middle[i] + share * (middle[1] - middle[0]))
         if i < 0:
             undecided["delay"] = "a smaller β, or a later end: the rate does not cross over"
-        if not distance[-1] < ENDED:
-            undecided["final_rate"] = "a smaller β, or a later end: tokens are still far apart"
-        ends.append(settled_rate(rates[-3:])[0])
+        final, off = _final_rate(rates[distance[1:] > ENDED[1]])
+        ends.append(final)
+        if not (distance[-1] < ENDED[0] and off <= 0.01 * abs(final)):
+            undecided["final_rate"] = "a smaller β, more records or a later end: the rate still changes"
         curves += [Curve(f"n = {n}", times, distance)]
         runs.append(run)
     values = {"final_rate": ends, "delay": crossings[1] - crossings[0]}
@@ -322,6 +330,8 @@ def predict_quantiles(s: Quantiles) -> Evidence:
     antipode, bulk = sharp_rates(2, s.beta)
     few = s.fewer < 100 or abs(delay) < 0.5
     advice = {"delay": "more tokens, in a larger ratio: the density is not constant within 1/n"} if few else {}
+    if np.exp(2 * s.beta) / s.fewer > CROWDED:
+        advice["delay"] = "a smaller β, or more tokens: those near the antipode hold one another"
     if 2 * s.after * bulk < 8:
         advice["final_rate"] = "a later end"
     grid = np.linspace(0.0, _end(s, s.more), 61)
