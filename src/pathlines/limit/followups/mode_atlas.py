@@ -115,10 +115,15 @@ def resolution(values: np.ndarray, beta: float = 0.0) -> float:
 
 
 def merged(values: np.ndarray) -> np.ndarray:
-    """Sorted eigenvalues, those that differ by rounding replaced by their mean, and by 0 next to 0."""
+    """Sorted eigenvalues, those that differ by rounding replaced by their mean, and by 0 next to 0.
+
+    Opposite ones are made opposite: three groups weigh a + b by e^{β|b|}, which turns its rounding into roots.
+    """
     slack = resolution(values)
     groups = np.split(values, np.flatnonzero(np.abs(np.diff(values)) > slack) + 1)
     found = np.concatenate([np.full(len(g), g.mean()) for g in groups])
+    for value in found[found > 0]:
+        found[np.abs(found + value) <= slack] = -value
     return np.where(np.abs(found) <= slack, 0.0, found)
 
 
