@@ -65,7 +65,8 @@ def test_equal_contexts_count_once(scattered):
 
 
 def test_coarse_steps_are_undecided(scattered):
-    assert "more steps" in simulate_depth(Depth(steps=1, draws=10**6)).undecided["scaled_rms"]
+    long = Depth(steps=1, draws=10**5, contexts=(10**3, 10**7))
+    assert "more steps" in simulate_depth(long).undecided["scaled_rms"]
 
 
 def test_nearest_slope_between_finite_contexts():
