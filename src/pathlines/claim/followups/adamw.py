@@ -186,7 +186,7 @@ claim(
 class Crowds(Chains):
     """The same chains with more and more tokens."""
 
-    shapes: Shapes = ((12, 2),)
+    shapes: Shapes = ((8, 6),)
     tokens: Annotated[of.Sizes, means("numbers of tokens, each the first of the next")] = (6, 24, 96)
     draws: of.Draws = 700
 
