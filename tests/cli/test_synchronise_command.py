@@ -45,7 +45,7 @@ def test_simulated_pairs_and_picture(tmp_path):
 
 def test_simulated_pairs_do_not_see_their_step():
     """Without extrapolation Λ of erf, d = 40, is off by many standard errors."""
-    found = json.loads(said("--activation", "erf", "--d", 40, "--simulate", "--runs", 2000, "--json"))
+    found = json.loads(said("--activation", "erf", "--d", 40, "--simulate", "--runs", 8000, "--json"))
     measured, exact = found["simulated"], found["lyapunov_exponent"]
     assert measured["standard_error"] < 0.01 * abs(exact)
     assert abs(measured["lyapunov_exponent"] - exact) < 5 * measured["standard_error"]
