@@ -13,6 +13,7 @@ kernels serve (derived; error below 1e-3, 3e-3 for tanh at ρ = ±1). The rest i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -122,16 +123,16 @@ def _kernel(activation: str, rho: np.ndarray, sigma: float) -> np.ndarray:
         like, c, power = _LIKE[activation]
         return perceptron_kernel(rho, like, c * sigma) / c**power
     if activation in _TABULATED:
-        return chebyshev.chebval(rho, _table(activation, sigma))
+        return chebyshev.chebval(rho, _table(perceptron_kernel, activation, sigma))
     return perceptron_kernel(rho, activation, sigma)
 
 
 @lru_cache(maxsize=512)
-def _table(activation: str, sigma: float) -> np.ndarray:
-    """Coefficients; the kernel is a power series in ρ that is the longer the more φ(σz) bends."""
+def _table(law: Callable[..., np.ndarray], activation: str, sigma: float) -> np.ndarray:
+    """Coefficients of κ or κ'; the kernel is a power series in ρ that is the longer the more φ(σz) bends."""
 
     def values(rho: np.ndarray) -> np.ndarray:
-        return perceptron_kernel(rho, _TABULATED[activation], sigma)
+        return law(rho, _TABULATED[activation], sigma)
 
     return chebyshev.chebinterpolate(values, 16 if sigma <= 1 else 32 if sigma <= 3 else 96)
 
@@ -170,18 +171,8 @@ def _slope(activation: str, rho: np.ndarray, sigma: float) -> np.ndarray:
         like, c, power = _LIKE[activation]
         return perceptron_slope(rho, like, c * sigma) / c**power
     if activation in _TABULATED:
-        return chebyshev.chebval(rho, _slope_table(activation, sigma))
+        return chebyshev.chebval(rho, _table(perceptron_slope, activation, sigma))
     return perceptron_slope(rho, activation, sigma)
-
-
-@lru_cache(maxsize=512)
-def _slope_table(activation: str, sigma: float) -> np.ndarray:
-    """Coefficients of κ'."""
-
-    def values(rho: np.ndarray) -> np.ndarray:
-        return perceptron_slope(rho, _TABULATED[activation], sigma)
-
-    return chebyshev.chebinterpolate(values, 16 if sigma <= 1 else 32 if sigma <= 3 else 96)
 
 
 def mean_degree(activation: str, sigma: float) -> float:
