@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from pathlines.cli.execute import COMPARED, Request, _affordable, _usual, build
 from pathlines.foundation.errors import PathlinesWarning
+from pathlines.sweep.request import COMPARED, Request, _affordable, _usual, build
 
 REQUEST = Request("sa", {}, 64, 3, 1.0, "uniform", (), 1, None, None, "rk45", 1e-8, "auto", 0, "float64")
 

@@ -4,8 +4,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from pathlines.cli.execute import Request, execute
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
+from pathlines.sweep.request import Request, execute
 
 REQUEST = Request(
     model="random",

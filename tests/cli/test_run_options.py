@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pathlines as pl
-from pathlines.cli.start import STARTS, starting
+from pathlines.domain.start import STARTS, starting
 from pathlines.foundation.errors import PathlinesError
 from pathlines.model.parts.perceptron import Perceptron
 from pathlines.weights import FixedWeights
@@ -170,7 +170,7 @@ def test_a_model_of_space_starts_in_a_cube():
 
 
 def test_weights_decide_the_dimension():
-    from pathlines.cli.execute import dimension
+    from pathlines.sweep.request import dimension
 
     matrix = np.eye(7)
     assert dimension(None, None, "sa", {"query": matrix}) == 7

@@ -11,7 +11,7 @@ import numpy as np
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["pathlines.cli.program", "pathlines.cli.execute", "pathlines.sweep.verify", "pathlines.draw", "pathlines.advice"]
+    ["pathlines.cli.program", "pathlines.sweep.request", "pathlines.sweep.verify", "pathlines.draw", "pathlines.advice"]
 )
 PATIENCE = 300.0
 

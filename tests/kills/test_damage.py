@@ -7,10 +7,10 @@ import pytest
 import xarray as xr
 
 import pathlines as pl
-from pathlines.cli.execute import _packed
 from pathlines.foundation.errors import ArgumentError
 from pathlines.store import Store
 from pathlines.store.results import bytes_dataset
+from pathlines.sweep.request import _packed
 
 pytestmark = pytest.mark.slow
 

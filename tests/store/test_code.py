@@ -145,8 +145,8 @@ def test_an_outcome_is_stored_under_the_code_that_computed_it(tmp_path, monkeypa
 
 
 def test_versions_and_the_choice_of_native_code_count(monkeypatch):
-    before = fingerprint("pathlines.cli.execute")
+    before = fingerprint("pathlines.sweep.request")
     monkeypatch.setenv("PATHLINES_NATIVE", "off")
-    without = fingerprint("pathlines.cli.execute")
+    without = fingerprint("pathlines.sweep.request")
     monkeypatch.setattr(code, "version", lambda name: "0.0")
-    assert len({before, without, fingerprint("pathlines.cli.execute")}) == 3
+    assert len({before, without, fingerprint("pathlines.sweep.request")}) == 3

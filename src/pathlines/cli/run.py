@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Figure, Force, Fresh, Rtol, Seed, check_outputs, console, ready, writable
+from pathlines.cli.common import (
+    AsJson,
+    Figure,
+    Force,
+    Fresh,
+    Rtol,
+    Seed,
+    check_outputs,
+    console,
+    loaded_files,
+    ready,
+    writable,
+)  # fmt: skip
 from pathlines.cli.complete import models
 from pathlines.cli.generated import Choice, from_record, names_on, read_array, with_choices
 
@@ -101,8 +113,8 @@ def run(
     `pathlines run pre-ln --n 32 --d 64 --layers 48 --step 0.1 --record mean_overlap`.
     """
     ready()
-    from pathlines.cli.execute import Request, check_size, dimension, execute
     from pathlines.foundation.errors import finite_array
+    from pathlines.sweep.request import Request, check_size, dimension, execute
 
     check_outputs(out, figures=(figure,))
     names = tuple(x.strip() for x in record.split(",") if x.strip())
@@ -126,7 +138,8 @@ def run(
 
     shown: list[Any] = []
     try:
-        result, _ = execute(request, fresh=fresh, paths=figure is not None or animate is not None, show=show)
+        pictures = figure is not None or animate is not None
+        result, _ = execute(request, fresh=fresh, paths=pictures, files=loaded_files(), show=show)
     finally:  # a store that is full keeps nobody from writing elsewhere, nor the other way round
         for result in shown:
             _write(result, out, figure, animate, quiet=as_json)
@@ -146,9 +159,9 @@ def _filmed(request: Any, path: Path) -> Any:
     """The request with its tokens recorded, once it is known that they can be drawn and the film written."""
     import msgspec
 
-    from pathlines.cli.execute import build, can_draw
     from pathlines.draw.animation import check_target
     from pathlines.foundation.errors import ArgumentError
+    from pathlines.sweep.request import build, can_draw
 
     check_target(path, "--animate")
     if path.suffix:

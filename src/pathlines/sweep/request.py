@@ -1,4 +1,4 @@
-"""From a request on the command line to a stored run."""
+"""From a request, on the command line or of a page, to a stored run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 import xarray as xr
 
-from pathlines.cli.common import loaded_files
-from pathlines.cli.start import given, starting
+from pathlines.domain.start import given, starting
 from pathlines.foundation.bounds import affordable
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
 from pathlines.foundation.setting import changed
@@ -44,6 +43,8 @@ DRAWN = 2000
 UNCOUNTED = ("seed", "d", "value")
 """Whole numbers that are no sizes, or are one already counted."""
 WEIGHTS = ("value", "query", "key")
+MAX_STEPS = 200_000
+"""Where a flow that gets nowhere is stopped."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -103,24 +104,25 @@ def execute(
     *,
     fresh: bool = False,
     paths: bool = False,
+    files: tuple[str, ...] = (),
     store: Store | None = None,
     show: Callable[[Run, str], None] = lambda run, how: None,
 ) -> tuple[Run, str]:
     """(run, "computed", "resumed" or "stored"). Unfinished single flows leave a checkpoint and continue from it.
 
     ``show`` is called with both before the result is stored: a full disk does not take it away. ``paths`` says that the
-    tokens will be drawn, where they can be.
+    tokens will be drawn, where they can be, ``files`` which ones of a person's own count as code of the result.
     """
     model = build(request)
     if not request.record:
-        usual = _affordable(_usual(model, request.n), request)
+        usual = usual_record(model, request)
         request = msgspec.structs.replace(
             request, record=(*usual, "tokens") if paths and can_draw(model, request) else usual
         )
-    law = _law(request)
+    law = law_of(request)
     checked_observables(request.record)
     store = Store() if store is None else store
-    code = fingerprint(__name__, files=loaded_files())
+    code = fingerprint(__name__, files=files)
     name = address(f"run/{request.model}", msgspec.to_builtins(request, enc_hook=describe), code)
     partial_name = f"{name}-partial"
     kept = None if fresh else store.get(name)
@@ -132,7 +134,8 @@ def execute(
         return found, "stored"
     saved = None if fresh else store.get(partial_name)
     resume = None if saved is None else {str(k): v.values for k, v in saved.data_vars.items()}
-    result = _compute(request, model, law, resume, partial(_keep, store, partial_name))
+    seconds = float(os.environ.get("PATHLINES_CHECKPOINT_SECONDS", "10"))
+    result = compute(request, model, law, resume, partial(_keep, store, partial_name), seconds)
     how = "computed" if resume is None else "resumed"
     show(result, how)
     if not result.outcome.startswith("interrupted"):
@@ -165,6 +168,11 @@ def can_draw(model: Model, request: Request) -> bool:
     return few and request.d in (2, 3) and model.has_tokens and request.form in ("auto", "tokens")
 
 
+def usual_record(model: Model, request: Request) -> tuple[str, ...]:
+    """What is recorded when nothing was asked for, but what would take minutes."""
+    return _affordable(_usual(model, request.n), request)
+
+
 def _usual(model: Model, n: int) -> tuple[str, ...]:
     """What is recorded when nothing was asked for; overlaps need two tokens."""
     pairs = ("mean_overlap",) if n > 1 else ()
@@ -185,7 +193,8 @@ def _affordable(names: tuple[str, ...], request: Request) -> tuple[str, ...]:
     return tuple(name for name in names if name not in slow)
 
 
-def _law(request: Request) -> Callable[[Any], Any]:
+def law_of(request: Request) -> Callable[[Any], Any]:
+    """From a random key to the tokens of the start."""
     if request.tokens is None:
         return starting(request.start, request.n, request.d, request.dtype, request.model)
     if request.runs > 1 and not isinstance(build(request), HasRandomLayers):
@@ -195,7 +204,18 @@ def _law(request: Request) -> Callable[[Any], Any]:
     return given(request.tokens, request.dtype)
 
 
-def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: Any) -> Run:
+def compute(
+    request: Request,
+    model: Model,
+    law: Any,
+    resume: Any = None,
+    checkpoint: Any = None,
+    seconds: float = 10.0,
+    max_steps: int = MAX_STEPS,
+) -> Run:
+    """The run itself, with the function of JAX's engine that the request is for; single flows leave a checkpoint
+    every so many seconds and take at most so many steps.
+    """
     key = jax.random.key(request.seed)
     if isinstance(model, HasRandomLayers):
         clock = next(iter(model.clocks.values()), 1.0)
@@ -228,7 +248,8 @@ def _compute(request: Request, model: Model, law: Any, resume: Any, checkpoint: 
         form=request.form,
         resume=resume,
         checkpoint=checkpoint,
-        checkpoint_seconds=float(os.environ.get("PATHLINES_CHECKPOINT_SECONDS", "10")),
+        checkpoint_seconds=seconds,
+        max_steps=max_steps,
     )
 
 

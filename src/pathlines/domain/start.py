@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathlines.domain import Euclidean, Sphere
+from pathlines.domain.euclidean import Euclidean
+from pathlines.domain.sphere import Sphere
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.errors import ArgumentError, UnknownNameError
 from pathlines.foundation.precision import resolve_dtype
