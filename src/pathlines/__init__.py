@@ -55,6 +55,7 @@ _TOP = {
     "draw.gallery": "FIGURES",
     "draw.plot": "plot",
     "draw.compare": "compare",
+    "view.export": "export_page",
     "foundation.papers.shelf": "PAPERS",
     "foundation.precision": "enable_float64",
     "limit.homogenized.regimes": "regime",

@@ -18,6 +18,7 @@ from pathlines import probing as probing
 from pathlines import store as store
 from pathlines import sweep as sweep
 from pathlines import transport as transport
+from pathlines import view as view
 from pathlines import weights as weights
 from pathlines.claim.base import CLAIMS as CLAIMS
 from pathlines.transport.euclid.diffeo import DiffeoFlow as DiffeoFlow
@@ -84,6 +85,7 @@ from pathlines.observable.energy import energy as energy
 from pathlines.observable.energy import energy_fraction as energy_fraction
 from pathlines.integrate.ensemble import ensemble as ensemble
 from pathlines.claim.evaluate import evaluate as evaluate
+from pathlines.view.export import export_page as export_page
 from pathlines.observable.perceptron_landscape import first_variation as first_variation
 from pathlines.integrate.flow import flow as flow
 from pathlines.observable.patterns import fourier_moments as fourier_moments

@@ -183,6 +183,7 @@ def good_calls():
         "mean_participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
         "perceptron_potential": {"directions": ON_CIRCLE, "strengths": np.ones(3), "biases": np.zeros(3)},
         "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
+        "export_page": {"run": None, "path": "run.html"},
         "plot": {"run": None},
         "polygon_rates": {"k": 3, "beta": 9.0, "kind": "sa"},
         "predict": {"architecture": SIX, "tokens": 4, "layers": 2, "spread": False},

@@ -100,6 +100,16 @@ class Run(msgspec.Struct, frozen=True):
         draw = import_module("pathlines").draw
         draw.write_reel(draw.run_reel(self), Path(path), rate)
 
+    def export(self, path: str | Path, **how: Any) -> Path:
+        """Write one HTML file that plays the tokens beside what was recorded, off the network (``pl.export_page``)."""
+        written: Path = import_module("pathlines").export_page(self, path, **how)
+        return written
+
+    def _repr_html_(self) -> str | None:
+        """The player in a notebook; without tokens to draw a notebook shows the text."""
+        shown: str | None = import_module("pathlines").view.notebook_html(self)
+        return shown
+
     def __repr__(self) -> str:
         lines = [f"Run of {self.setting.get('model', {}).get('name', '?')}: {self.outcome} in {self.seconds:.2g} s"]
         derived = {k: v for k, v in (self.setting.get("derived") or {}).items() if v is not None}

@@ -1,0 +1,21 @@
+# Written by docs/stubs.py.
+from pathlines.view import export as export
+from pathlines.view import observed as observed
+from pathlines.view import pace as pace
+from pathlines.view import packed as packed
+from pathlines.view.places import Places as Places
+from pathlines.view.frames import as_text as as_text
+from pathlines.view.pace import chosen_frames as chosen_frames
+from pathlines.view.frames import cluster_labels as cluster_labels
+from pathlines.view.observed import curves_of as curves_of
+from pathlines.view.export import export_page as export_page
+from pathlines.view.frames import frames as frames
+from pathlines.view.export import notebook_html as notebook_html
+from pathlines.view.observed import numbers as numbers
+from pathlines.view.packed import packed_labels as packed_labels
+from pathlines.view.packed import packed_positions as packed_positions
+from pathlines.view.export import page as page
+from pathlines.view.places import places as places
+from pathlines.view.export import player_script as player_script
+from pathlines.view.packed import text_of as text_of
+from pathlines.view.pace import time_scale as time_scale
