@@ -1,4 +1,5 @@
 # Written by docs/stubs.py.
+from pathlines.view import clusters as clusters
 from pathlines.view import export as export
 from pathlines.view import observed as observed
 from pathlines.view import pace as pace
@@ -6,7 +7,7 @@ from pathlines.view import packed as packed
 from pathlines.view.places import Places as Places
 from pathlines.view.frames import as_text as as_text
 from pathlines.view.pace import chosen_frames as chosen_frames
-from pathlines.view.frames import cluster_labels as cluster_labels
+from pathlines.view.clusters import cluster_labels as cluster_labels
 from pathlines.view.observed import curves_of as curves_of
 from pathlines.view.export import export_page as export_page
 from pathlines.view.frames import frames as frames

@@ -9,7 +9,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, of_kind, positive_integer
 from pathlines.integrate.run import Run
-from pathlines.observable.linkage import linked_by_cells
+from pathlines.view.clusters import cluster_labels
 from pathlines.view.observed import curves_of
 from pathlines.view.pace import chosen_frames, time_scale
 from pathlines.view.packed import packed_labels, packed_positions
@@ -86,11 +86,6 @@ def frames(
         "python": python,
         "alt": _alt(drawn, labels, times),
     }
-
-
-def cluster_labels(points: np.ndarray, delta: float) -> np.ndarray:
-    """For every frame the smallest token in each token's cluster, as the observable ``cluster_labels`` has them."""
-    return np.stack([linked_by_cells(frame, delta) for frame in points])
 
 
 def _check_size(shown: np.ndarray) -> None:

@@ -25,6 +25,15 @@ export function escapeXml(text) {
 }
 
 /**
+ * A symbol with its index lowered: E_β.
+ * @param {string} symbol
+ * @returns {string} SVG
+ */
+export function lowered(symbol) {
+  return escapeXml(symbol).replace(/_(\S)(\S?)/, '<tspan dy="3" font-size="9">$1</tspan><tspan dy="-3">\u200b$2</tspan>');
+}
+
+/**
  * @param {Scale} scale
  * @param {number} value
  */
@@ -98,6 +107,14 @@ export function linePath(times, values, x, y) {
 }
 
 /**
+ * Whether a curve counts something: it then jumps, and has no values in between.
+ * @param {Curve} curve
+ */
+export function counts(curve) {
+  return curve.values.every((v) => v === null || Number.isInteger(v));
+}
+
+/**
  * @param {Curve} curve
  * @param {Scale} x
  * @param {Scale} y
@@ -114,6 +131,7 @@ function bandPath(curve, x, y) {
  */
 function marks(scale, about) {
   const decades = scale.log ? decadesOf(scale.low, scale.high, about) : [];
+  if (scale.log && scale.high < 30 * scale.low) return ticksOf(scale.low, scale.high, about).filter((v) => v > 0);
   return decades.length > 1 ? decades : ticksOf(scale.low, scale.high, about).filter((v) => !scale.log || v > 0);
 }
 
@@ -150,7 +168,7 @@ export function panelOf(data, curve, width, height, theme, last) {
   }
   parts.push(`<path d="${linePath(curve.times, curve.values, x, y)}" fill="none" stroke="${theme.line}" stroke-width="2" stroke-linejoin="round"/>`);
   if (curve.theory) parts.push(theoryOf(curve.theory, x, y, theme, text));
-  const symbol = curve.symbol ? `<tspan dx="7" fill="${theme.muted}" font-weight="400">${escapeXml(curve.symbol)}</tspan>` : '';
+  const symbol = curve.symbol ? `<tspan dx="7" fill="${theme.muted}" font-weight="400">${lowered(curve.symbol)}</tspan>` : '';
   parts.push(`<text x="0" y="15" fill="${theme.ink}" font-size="13" font-weight="600">${escapeXml(curve.label)}${symbol}</text>`);
   if (last) parts.push(text(width - RIGHT, height - 2, data.clock?.label ?? 'depth-time t', `fill="${theme.muted}" font-size="11" text-anchor="end"`));
   return { svg: parts.join(''), x, y };
@@ -219,7 +237,7 @@ export class Curves {
     this.box = document.createElement('div');
     this.box.className = 'curves';
     dress(element).append(this.box);
-    /** @type {{curve: Curve, x: Scale, y: Scale, rule: Element, dot: Element, value: Element}[]} */
+    /** @type {{curve: Curve, x: Scale, y: Scale, rule: HTMLElement, dot: HTMLElement, value: HTMLElement}[]} */
     this.panels = [];
     this.width = 0;
     this.height = 0;
@@ -236,7 +254,7 @@ export class Curves {
     const width = Math.max(240, this.box.clientWidth || 420);
     const count = this.data.curves.length;
     const free = (this.box.parentElement?.clientHeight || 0) / Math.max(1, count) - 10;
-    const height = Math.round(Math.min(230, Math.max(132, free)));
+    const height = Math.round(Math.min(280, Math.max(132, free)));
     if (width === this.width && height === this.height && this.panels.length) return;
     [this.width, this.height] = [width, height];
     this.#render();
@@ -255,14 +273,21 @@ export class Curves {
   #panel(curve, last) {
     const { width, height, theme } = this;
     const { svg, x, y } = panelOf(this.data, curve, width, height, theme, last);
-    const cursor = `<line class="rule" y1="${TOP - 6}" y2="${height - BOTTOM}" stroke="${theme.muted}" stroke-dasharray="2 3"/>`
-      + `<circle class="dot" r="4.5" fill="${theme.line}" stroke="${theme.paper}" stroke-width="1.6"/>`
-      + `<text class="value" x="${width - RIGHT}" y="15" fill="${theme.line}" font-size="14" font-weight="650" text-anchor="end"></text>`;
-    const text = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeXml(`${curve.label} over time`)}">${svg}${cursor}</svg>`;
+    const text = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeXml(`${curve.label} over time`)}">${svg}</svg>`;
     const parsed = new DOMParser().parseFromString(text, 'image/svg+xml').documentElement;
-    const element = document.importNode(parsed, true);
-    const part = (/** @type {string} */ name) => /** @type {Element} */ (element.querySelector(`.${name}`));
-    this.panels.push({ curve, x, y, rule: part('rule'), dot: part('dot'), value: part('value') });
+    const element = document.createElement('div');
+    element.className = 'panel';
+    element.append(document.importNode(parsed, true));
+    // What moves lies over the drawing, which then need not be painted again.
+    const [rule, dot, value] = ['rule', 'dot', 'value'].map((name) => {
+      const part = document.createElement(name === 'value' ? 'output' : 'i');
+      part.className = name;
+      element.append(part);
+      return part;
+    });
+    rule.style.height = `${height - BOTTOM - TOP + 6}px`;
+    rule.style.top = `${TOP - 6}px`;
+    this.panels.push({ curve, x, y, rule, dot, value });
     return element;
   }
 
@@ -288,14 +313,15 @@ export class Curves {
   /** @param {number} time */
   #mark(time) {
     for (const { curve, x, y, rule, dot, value } of this.panels) {
-      const v = valueAt(curve.values, placeOf(curve.times, time));
-      const at = Math.min(x.to, Math.max(x.from, toPixel(x, Math.max(time, x.log ? x.low : time)))).toFixed(2);
-      rule.setAttribute('x1', at);
-      rule.setAttribute('x2', at);
+      const place = placeOf(curve.times, time);
+      const v = valueAt(curve.values, counts(curve) ? Math.floor(place) : place);
+      const at = Math.min(x.to, Math.max(x.from, toPixel(x, Math.max(time, x.log ? x.low : time))));
+      rule.style.transform = `translateX(${at.toFixed(2)}px)`;
       const shown = v !== null && Number.isFinite(v) && (!y.log || v > 0);
-      dot.setAttribute('cx', at);
-      dot.setAttribute('cy', shown ? toPixel(y, /** @type {number} */ (v)).toFixed(2) : '-20');
-      value.textContent = v === null ? '–' : formatNumber(v);
+      const height = shown ? toPixel(y, /** @type {number} */ (v)) : -20;
+      dot.style.transform = `translate(${at.toFixed(2)}px, ${height.toFixed(2)}px)`;
+      const words = v === null ? '–' : formatNumber(v);
+      if (value.textContent !== words) value.textContent = words;
     }
   }
 
@@ -304,7 +330,7 @@ export class Curves {
    * @returns {number|null}
    */
   #timeAt(event) {
-    const svg = /** @type {Element} */ (event.target).closest('svg');
+    const svg = /** @type {Element} */ (event.target).closest('.panel');
     if (!svg || !this.panels.length) return null;
     const box = svg.getBoundingClientRect();
     const { x } = this.panels[0];

@@ -28,6 +28,13 @@ h1 { font-size: 22px; line-height: 1.2; font-weight: 650; letter-spacing: -0.012
 :focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
 .curves { min-width: 0; height: 100%; position: relative; }
 .side { height: clamp(300px, 64vh, 820px); overflow-y: auto; scrollbar-width: thin; }
+.panel { position: relative; }
+.panel i { position: absolute; left: 0; will-change: transform; pointer-events: none; }
+.rule { width: 0; border-left: 1px dashed var(--muted); }
+.dot { top: 0; width: 11px; height: 11px; margin: -5.5px; border-radius: 50%; background: var(--line);
+  border: 1.5px solid var(--paper); }
+.value { position: absolute; right: 14px; top: -2px; color: var(--line); font-weight: 650; font-size: 14.5px;
+  font-variant-numeric: tabular-nums; }
 .curves svg { display: block; width: 100%; height: auto; font: inherit; }
 .controls { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 6px 14px; align-items: center; }
 .controls .more { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
@@ -58,7 +65,9 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--grid); border-
 @container (max-width: 720px) {
   .player { grid-template-columns: minmax(0, 1fr); padding: 14px 12px 10px; gap: 10px; }
   .stage { height: min(88cqw, 62vh); }
-  .side { height: auto; overflow: visible; }
+  .side { height: auto; overflow: visible; order: 3; }
+  .controls { order: 2; }
+  .foot { order: 4; }
   h1 { font-size: 18px; }
   .push { display: none; }
 }

@@ -58,6 +58,8 @@
 export const FORMAT = 'pathlines-frames/1';
 /** Okabe and Ito's categories; the last place is for all other clusters. */
 export const CATEGORIES = 7;
+/** How many times as long as another an axis is drawn at most; beyond, the short one is stretched. */
+const LONGEST = 3;
 
 /**
  * The bytes of a base64 text.
@@ -146,7 +148,8 @@ export class Frames {
     if (this.raw.length !== this.count * this.n * this.components) throw new Error('The frames are not complete.');
     /** @type {[number, number, number]} */
     this.centre = [0, 0, 0];
-    this.radius = 1;
+    /** What is one in the ball, for each axis: the same, unless one is much longer than another. */
+    this.radii = [1, 1, 1];
     /** @type {[number, number, number]} */
     this.low = [-1, -1, -1];
     /** @type {[number, number, number]} */
@@ -181,7 +184,11 @@ export class Frames {
     }
     this.low = /** @type {[number, number, number]} */ (low);
     this.high = /** @type {[number, number, number]} */ (high);
-    this.radius = reach > 0 ? reach * (this.deep ? Math.SQRT2 : 1.04) : 1;
+    const air = this.deep ? 1.5 : 1.04;
+    this.radii = [0, 1, 2].map((c) => {
+      const half = (high[c] - low[c]) / 2;
+      return air * (half > 0 && half * LONGEST < reach ? half * LONGEST : reach > 0 ? reach : 1);
+    });
   }
 
   /** Three coordinates a token, in the ball of radius one. */
@@ -190,7 +197,7 @@ export class Frames {
     const axes = this.space === 'ellipses' ? 2 : Math.min(3, this.components);
     for (let i = 0; i < this.count * this.n; i += 1) {
       for (let c = 0; c < axes; c += 1) {
-        world[3 * i + c] = (this.raw[i * this.components + c] - this.centre[c]) / this.radius;
+        world[3 * i + c] = (this.raw[i * this.components + c] - this.centre[c]) / this.radii[c];
       }
     }
     return world;
@@ -202,7 +209,7 @@ export class Frames {
    * @returns {[number, number, number]}
    */
   toWorld(point) {
-    const at = (/** @type {number} */ c) => ((point[c] ?? this.centre[c]) - this.centre[c]) / this.radius;
+    const at = (/** @type {number} */ c) => ((point[c] ?? this.centre[c]) - this.centre[c]) / this.radii[c];
     return [at(0), at(1), at(2)];
   }
 

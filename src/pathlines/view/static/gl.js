@@ -21,16 +21,23 @@ import { DISTANCE, focalOf, turnOf } from './camera.js';
  * @property {Float32Array} colours three a token
  */
 
+/** Up to so many tokens trails are smooth strips, beyond they are lines of one pixel, a third of the work. */
+const FINE_TRAILS = 1000;
+/** Up to so many tokens they glow on dark pages. */
+const GLOWING = 1200;
+/** Points in a row of a texture. */
+const ROW = 4096;
+
 const SHARED = `#version 300 es
 precision highp float;
 uniform mat3 turn; uniform vec2 viewport; uniform vec2 shift; uniform float focal; uniform float deep;
-uniform float side; uniform float unit; uniform float horizon;
+uniform float unit; uniform float horizon; uniform float veiled;
 vec3 placed(vec3 a, vec3 b, float s) {
   vec3 p = mix(a, b, s);
   return unit > 0.5 ? p / max(length(p), 1e-6) : p;
 }
 vec3 turned(vec3 p) { return p * turn; }
-bool hidden(float height) { return side * (height - horizon) < 0.0; }
+float clearness(vec3 q) { return mix(veiled, 1.0, smoothstep(horizon - 0.06, horizon + 0.02, q.z)); }
 vec4 seen(vec3 q) {
   float w = deep > 0.5 ? ${DISTANCE.toFixed(3)} - q.z : 1.0;
   return vec4((q.xy + (deep > 0.5 ? vec2(0.0) : shift)) * focal * 2.0 / viewport, -q.z * 0.4 * w, w);
@@ -41,24 +48,26 @@ const vec4 NOWHERE = vec4(2.0, 2.0, 2.0, 1.0);
 
 const POINTS = [
   `${SHARED}
-in vec3 here; in vec3 next; in vec3 colour; in float category; in float size; in float weight;
+in vec4 here; in vec4 next; in vec3 colour; in float weight;
 uniform float mixing; uniform float base; uniform float largest; uniform float byCluster; uniform float spread;
 uniform vec3 clusters[8];
-out vec3 tint; out float depth; out float radius;
+out vec3 tint; out float depth; out float radius; out float clear;
 void main() {
-  vec3 q = turned(placed(here, next, mixing));
+  vec3 q = turned(placed(here.xyz, next.xyz, mixing));
   vec4 at = seen(q);
-  tint = byCluster > 0.5 ? clusters[int(category + 0.5)] : colour;
+  float size = fract(mixing < 0.5 ? here.w : next.w) * 1.004;
+  tint = byCluster > 0.5 ? clusters[int(mixing < 0.5 ? here.w : next.w)] : colour;
   depth = near(q);
+  clear = clearness(q);
   float grown = max(base * weight, largest * size);
   radius = spread * grown * (deep > 0.5 ? ${(DISTANCE - 0.3).toFixed(3)} / at.w : 1.0);
   gl_PointSize = 2.0 * radius + 2.0;
   at.z -= 0.06 * size * at.w;
-  gl_Position = hidden(q.z) ? NOWHERE : at;
+  gl_Position = at;
 }`,
   `#version 300 es
 precision highp float;
-in vec3 tint; in float depth; in float radius;
+in vec3 tint; in float depth; in float radius; in float clear;
 uniform vec3 paper; uniform float fade; uniform float glow; uniform float dark;
 out vec4 result;
 void main() {
@@ -66,44 +75,75 @@ void main() {
   float r = length(p);
   if (glow > 0.5) {
     float shine = exp(-3.5 * r * r) * smoothstep(1.0, 0.6, r) * (0.25 + 0.5 * depth);
-    result = vec4(tint * shine * fade, 0.0);
+    result = vec4(tint * shine * fade * clear * clear, 0.0);
     return;
   }
   float cover = clamp((1.0 - r) * radius + 0.5, 0.0, 1.0);
   if (cover <= 0.02) discard;
   vec3 normal = vec3(p.x, -p.y, sqrt(max(0.0, 1.0 - r * r)));
   float light = dot(normal, normalize(vec3(-0.45, 0.6, 0.75)));
-  vec3 shaded = tint * (0.72 + 0.34 * max(light, 0.0)) + 0.32 * pow(max(light, 0.0), 9.0);
+  float shine = max(light, 0.0) * max(light, 0.0) * max(light, 0.0);
+  vec3 shaded = tint * (0.72 + 0.34 * max(light, 0.0)) + 0.32 * shine * shine * shine;
   shaded = mix(shaded, shaded * (dark > 0.5 ? 0.72 : 0.84), smoothstep(0.78, 1.0, r));
-  result = vec4(mix(paper, shaded, mix(0.5, 1.0, depth) * fade), 1.0) * cover;
+  result = vec4(mix(paper, shaded, mix(0.5, 1.0, depth)), 1.0) * cover * clear;
 }`,
 ];
 
-const STRANDS = [
-  `${SHARED}
-in vec2 corner; in vec3 here; in vec3 next; in vec3 colour; in float category;
-uniform float from; uniform float to; uniform float width; uniform float byCluster; uniform float flatTint;
-uniform vec3 clusters[8]; uniform vec3 plain; uniform float alphaFrom; uniform float alphaTo;
-out vec4 tint;
-void main() {
-  vec3 a = turned(placed(here, next, from));
-  vec3 b = turned(placed(here, next, to));
+/** A thin line from a to b as two triangles, smooth at its sides. */
+const STRAND = `
+uniform float width;
+out vec4 tint; out float across; out float halfWidth;
+void strand(vec3 a, vec3 b, vec2 corner, vec4 colour) {
   vec3 q = corner.x < 0.5 ? a : b;
   vec4 pa = seen(a); vec4 pb = seen(b);
   vec2 along = (pb.xy / pb.w - pa.xy / pa.w) * viewport;
   float span = length(along);
-  vec2 across = span > 1e-4 ? vec2(-along.y, along.x) / span : vec2(0.0);
+  vec2 aside = span > 1e-4 ? vec2(-along.y, along.x) / span : vec2(0.0);
   vec4 at = corner.x < 0.5 ? pa : pb;
-  at.xy += across * corner.y * width / viewport * at.w;
-  vec3 chosen = byCluster > 0.5 ? clusters[int(category + 0.5)] : colour;
-  float alpha = mix(alphaFrom, alphaTo, corner.x) * mix(0.35, 1.0, near(q));
-  tint = vec4(mix(chosen, plain, flatTint), 1.0) * alpha;
-  gl_Position = hidden(0.5 * (a.z + b.z)) || span < 1e-4 ? NOWHERE : at;
-}`,
-  `#version 300 es
+  halfWidth = 0.5 * width;
+  across = corner.y * (halfWidth + 0.7);
+  at.xy += aside * across * 2.0 / viewport * at.w;
+  tint = colour * mix(0.35, 1.0, near(q)) * clearness(q);
+  gl_Position = span < 1e-4 ? NOWHERE : at;
+}
+vec2 cornerOf(int k) { return vec2(k == 1 || k == 4 || k == 5 ? 1.0 : 0.0, k == 0 || k == 1 || k == 4 ? -1.0 : 1.0); }
+`;
+const STRAND_INK = `#version 300 es
 precision highp float;
-in vec4 tint; out vec4 result;
-void main() { result = tint; }`,
+in vec4 tint; in float across; in float halfWidth; out vec4 result;
+void main() { result = tint * clamp(halfWidth - abs(across) + 0.5, 0.0, 1.0); }`;
+
+/** Trails read the frames from a texture: one call draws all (instances, one by one in software, took forty times as long). */
+const TRAILS = [
+  `${SHARED}${STRAND}
+uniform highp sampler2D places; uniform highp sampler2D colours; uniform vec3 clusters[8];
+uniform float byCluster; uniform float place; uniform float trail; uniform float strength; uniform int tokens;
+uniform int corners;
+vec4 stored(sampler2D from, int k) { return texelFetch(from, ivec2(k % ${ROW}, k / ${ROW}), 0); }
+float age(float at) { return strength * pow(max(0.0, 1.0 - (place - at) / trail), 1.4); }
+void main() {
+  int id = gl_VertexID / corners;
+  int token = id % tokens;
+  float start = max(0.0, place - trail);
+  int k = int(start) + id / tokens;
+  vec4 here = stored(places, k * tokens + token);
+  vec3 next = stored(places, (k + 1) * tokens + token).xyz;
+  float from = max(0.0, start - float(k));
+  float to = min(1.0, place - float(k));
+  vec2 corner = corners == 2 ? vec2(gl_VertexID % 2, 0.0) : cornerOf(gl_VertexID % 6);
+  vec3 colour = byCluster > 0.5 ? clusters[int(here.w)] : stored(colours, token).rgb;
+  float alpha = mix(age(float(k) + from), age(float(k) + to), corner.x);
+  vec3 a = turned(placed(here.xyz, next, from));
+  strand(a, turned(placed(here.xyz, next, to)), corner, vec4(colour, 1.0) * alpha);
+}`,
+  STRAND_INK,
+];
+
+const NET = [
+  `${SHARED}${STRAND}
+in vec3 here; in vec3 next; in float number; uniform vec3 plain; uniform float alpha;
+void main() { strand(turned(here), turned(next), cornerOf(int(number + 0.5)), vec4(plain, 1.0) * alpha); }`,
+  STRAND_INK,
 ];
 
 const GLOBE = [
@@ -117,7 +157,7 @@ void main() {
 }`,
   `#version 300 es
 precision highp float;
-in vec2 p; uniform vec3 globe; uniform vec3 limb; uniform vec3 air; uniform float veil; uniform float dark;
+in vec2 p; uniform vec3 globe; uniform vec3 limb; uniform vec3 air; uniform float dark;
 uniform float limbRadius;
 out vec4 result;
 void main() {
@@ -126,10 +166,12 @@ void main() {
   float height = sqrt(max(0.0, 1.0 - r * r));
   float light = clamp(dot(vec3(p, height), normalize(vec3(-0.45, 0.6, 0.75))), 0.0, 1.0);
   vec3 body = mix(limb, globe, smoothstep(0.0, 0.95, 0.35 * height + 0.75 * light));
-  float rim = pow(1.0 - height, 4.0);
+  float rim = (1.0 - height) * (1.0 - height);
+  rim *= rim;
   body += air * rim * (dark > 0.5 ? 0.42 : -0.10);
-  float alpha = inside * mix(veil, 0.93, rim);
-  float halo = r > 1.0 ? exp(-13.0 * (r - 1.0)) * (dark > 0.5 ? 0.4 : 0.16) * smoothstep(1.2, 1.04, r) : 0.0;
+  float alpha = inside * mix(0.9, 0.97, rim);
+  float fall = clamp(1.0 - (r - 1.0) / 0.21, 0.0, 1.0);
+  float halo = r > 1.0 ? fall * fall * fall * (dark > 0.5 ? 0.4 : 0.16) : 0.0;
   result = vec4(body, 1.0) * alpha + vec4(air, dark > 0.5 ? 0.35 : 1.0) * halo * (1.0 - inside);
 }`,
 ];
@@ -161,42 +203,79 @@ function programOf(gl, sources) {
   return { program, uniforms, at };
 }
 
-/** Meridians and parallels as segments of three numbers each end. */
+/** Meridians and parallels: both ends of each segment and the number of its corner, six times. */
 function graticule() {
+  /** @type {number[]} */
   const lines = [];
   const point = (/** @type {number} */ lat, /** @type {number} */ lon) => [
     Math.cos(lat) * Math.cos(lon), Math.cos(lat) * Math.sin(lon), Math.sin(lat),
   ];
-  const steps = 72;
+  const steps = 60;
+  const add = (/** @type {number[]} */ a, /** @type {number[]} */ b) => {
+    for (let corner = 0; corner < 6; corner += 1) lines.push(...a, ...b, corner);
+  };
   for (let k = 0; k < 12; k += 1) {
     for (let j = 2; j < steps - 2; j += 1) {
-      const lats = [j, j + 1].map((v) => -Math.PI / 2 + (Math.PI * v) / steps);
-      lines.push(...point(lats[0], (k * Math.PI) / 6), ...point(lats[1], (k * Math.PI) / 6));
+      const [from, to] = [j, j + 1].map((v) => -Math.PI / 2 + (Math.PI * v) / steps);
+      add(point(from, (k * Math.PI) / 6), point(to, (k * Math.PI) / 6));
     }
   }
   for (let k = -2; k <= 2; k += 1) {
     for (let j = 0; j < 2 * steps; j += 1) {
-      const lons = [j, j + 1].map((v) => (Math.PI * v) / steps);
-      lines.push(...point((k * Math.PI) / 6, lons[0]), ...point((k * Math.PI) / 6, lons[1]));
+      const [from, to] = [j, j + 1].map((v) => (Math.PI * v) / steps);
+      add(point((k * Math.PI) / 6, from), point((k * Math.PI) / 6, to));
     }
   }
   return new Float32Array(lines);
+}
+
+/**
+ * Four numbers a token and frame: where it is, and its category with the size of its cluster behind the point.
+ * @param {Frames} frames
+ */
+function told({ world, category, size }) {
+  const values = new Float32Array((world.length / 3) * 4);
+  for (let i = 0; i < world.length / 3; i += 1) {
+    for (let c = 0; c < 3; c += 1) values[4 * i + c] = world[3 * i + c];
+    values[4 * i + 3] = (category?.[i] ?? 0) + (size?.[i] ?? 0) / 256;
+  }
+  return values;
 }
 
 /** Paints frames on a canvas; the constructor throws where there is no WebGL 2. */
 export class GlPainter {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
-    const gl = canvas.getContext('webgl2', { antialias: true, alpha: true, premultipliedAlpha: true });
+    const gl = canvas.getContext('webgl2', { antialias: false, alpha: true, premultipliedAlpha: true });
     if (!gl) throw new Error('no WebGL 2');
     this.gl = gl;
     this.points = programOf(gl, POINTS);
-    this.strands = programOf(gl, STRANDS);
+    this.trails = programOf(gl, TRAILS);
+    this.lines = programOf(gl, NET);
     this.globe = programOf(gl, GLOBE);
     this.buffers = /** @type {Record<string, WebGLBuffer>} */ ({});
     this.#fill('corner', new Float32Array([0, -1, 1, -1, 0, 1, 1, 1]));
     this.net = graticule();
     this.#fill('net', this.net);
+    /** @type {WebGLTexture[]} */
+    this.textures = [0, 1].map(() => /** @type {WebGLTexture} */ (gl.createTexture()));
+  }
+
+  /**
+   * @param {number} unit
+   * @param {Float32Array} values
+   * @param {number} each numbers a point: 3 or 4
+   */
+  #keep(unit, values, each) {
+    const { gl } = this;
+    const rows = Math.ceil(values.length / each / ROW);
+    const filled = new Float32Array(rows * ROW * each);
+    filled.set(values);
+    gl.activeTexture(gl.TEXTURE0 + unit);
+    gl.bindTexture(gl.TEXTURE_2D, this.textures[unit]);
+    const [inside, kind] = each === 4 ? [gl.RGBA32F, gl.RGBA] : [gl.RGB32F, gl.RGB];
+    gl.texImage2D(gl.TEXTURE_2D, 0, inside, ROW, rows, 0, kind, gl.FLOAT, filled);
+    for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
   }
 
   /**
@@ -214,9 +293,9 @@ export class GlPainter {
   setFrames(frames) {
     const { n } = frames;
     this.frames = frames;
-    this.#fill('world', frames.world);
-    this.#fill('category', frames.category ?? new Uint8Array(frames.count * n));
-    this.#fill('size', frames.size ?? new Uint8Array(frames.count * n));
+    const all = told(frames);
+    this.#fill('world', all);
+    this.#keep(0, all, 4);
     this.#fill('weight', Float32Array.from(frames.share, (share) => Math.sqrt(Math.min(30, share * n))));
     this.colours = null;
   }
@@ -227,16 +306,15 @@ export class GlPainter {
    * @param {string} buffer
    * @param {number} length
    * @param {number} offset bytes
-   * @param {{kind?: number, normal?: boolean, every?: number, stride?: number}} [how]
+   * @param {number} [stride] bytes
    */
-  #attribute(program, name, buffer, length, offset, how = {}) {
+  #attribute(program, name, buffer, length, offset, stride = 0) {
     const { gl } = this;
     const place = program.at(name);
     if (place < 0) return;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[buffer]);
     gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, length, how.kind ?? gl.FLOAT, how.normal ?? false, how.stride ?? 0, offset);
-    gl.vertexAttribDivisor(place, how.every ?? 0);
+    gl.vertexAttribPointer(place, length, gl.FLOAT, false, stride, offset);
   }
 
   /**
@@ -263,56 +341,54 @@ export class GlPainter {
     if (!frames || gl.isContextLost()) return;
     const { camera, ratio, theme } = look;
     const [width, height] = [look.width * ratio, look.height * ratio];
-    const horizon = frames.space === 'sphere' ? 1 / DISTANCE : 0;
+    const horizon = frames.space === 'sphere' ? 1 / DISTANCE : -2;
     const common = {
       turn: turnOf(camera), viewport: [width, height], shift: camera.shift, focal: focalOf(camera, width, height),
-      deep: camera.deep ? 1 : 0, unit: frames.unit ? 1 : 0, horizon,
+      deep: camera.deep ? 1 : 0, unit: frames.unit ? 1 : 0, horizon, veiled: frames.space === 'sphere' ? 1 - theme.veil : 1,
       byCluster: look.byCluster && frames.category ? 1 : 0, clusters: theme.clusters.flat(),
     };
-    if (this.colours !== look.colours) this.#fill('colour', (this.colours = look.colours));
+    if (this.colours !== look.colours) {
+      this.#fill('colour', look.colours);
+      this.#keep(1, look.colours, 3);
+      this.colours = look.colours;
+    }
     gl.viewport(0, 0, width, height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     gl.enable(gl.BLEND);
-    if (frames.space !== 'sphere') return this.#half(look, common, 0);
-    this.#half(look, common, -1);
-    gl.clear(gl.DEPTH_BUFFER_BIT);
-    this.#ball(look, common);
-    return this.#half(look, common, 1);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    gl.disable(gl.DEPTH_TEST);
+    if (frames.space === 'sphere') {
+      this.#ball(look, common);
+      this.#net(look, common);
+    }
+    if (look.trail > 0 && frames.count > 1) this.#trails(look, common);
+    this.#tokens(look, common);
   }
 
   /**
-   * What is on one side of the horizon, or everything.
    * @param {Look} look
    * @param {Record<string, number|number[]>} common
-   * @param {number} side
    */
-  #half(look, common, side) {
+  #tokens(look, common) {
     const { gl, frames } = this;
     if (!frames) return;
     const { theme, ratio } = look;
-    gl.disable(gl.DEPTH_TEST);
-    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    if (frames.space === 'sphere') this.#net(look, { ...common, side });
-    if (look.trail > 0 && frames.count > 1) this.#trails(look, { ...common, side });
     const radius = ratio * tokenRadius(frames.n, Math.min(look.width, look.height));
     const values = {
-      ...common, side, base: radius, largest: ratio * 0.052 * Math.min(look.width, look.height), spread: 1, glow: 0,
-      paper: theme.paperRgb, fade: side < 0 ? 0.8 : 1, dark: theme.dark ? 1 : 0,
+      ...common, base: radius, largest: ratio * 0.052 * Math.min(look.width, look.height), spread: 1, glow: 0,
+      paper: theme.paperRgb, fade: 1, dark: theme.dark ? 1 : 0,
       mixing: look.place - Math.floor(look.place),
     };
     const k = Math.min(Math.floor(look.place), frames.count - 1);
     const next = Math.min(k + 1, frames.count - 1);
-    const nearest = Math.min(Math.round(look.place), frames.count - 1);
-    const bytes = 12 * frames.n;
+    const bytes = 16 * frames.n;
     const program = this.points;
-    this.#attribute(program, 'here', 'world', 3, k * bytes);
-    this.#attribute(program, 'next', 'world', 3, next * bytes);
+    this.#attribute(program, 'here', 'world', 4, k * bytes);
+    this.#attribute(program, 'next', 'world', 4, next * bytes);
     this.#attribute(program, 'colour', 'colour', 3, 0);
-    this.#attribute(program, 'category', 'category', 1, nearest * frames.n, { kind: gl.UNSIGNED_BYTE });
-    this.#attribute(program, 'size', 'size', 1, nearest * frames.n, { kind: gl.UNSIGNED_BYTE, normal: true });
     this.#attribute(program, 'weight', 'weight', 1, 0);
-    if (theme.dark && side >= 0 && frames.n <= 1200) {
+    if (theme.dark && frames.n <= GLOWING) {
       gl.blendEquation(gl.MAX);
       this.#use(program, { ...values, spread: 2.8, glow: 1, fade: 0.75 });
       gl.drawArrays(gl.POINTS, 0, frames.n);
@@ -330,22 +406,15 @@ export class GlPainter {
   #trails(look, values) {
     const { gl, frames } = this;
     if (!frames) return;
-    const program = this.strands;
-    this.#attribute(program, 'corner', 'corner', 2, 0);
-    this.#attribute(program, 'colour', 'colour', 3, 0, { every: 1 });
     const strength = (look.theme.dark ? 0.62 : 0.5) * Math.min(1, 22 / Math.sqrt(frames.n) + 0.2);
-    const start = Math.max(0, look.place - look.trail);
-    const common = { ...values, width: 1.5 * look.ratio, flatTint: 0, plain: [0, 0, 0] };
-    const age = (/** @type {number} */ at) => strength * Math.max(0, 1 - (look.place - at) / look.trail) ** 1.4;
-    for (let k = Math.floor(start); k < look.place; k += 1) {
-      const next = Math.min(k + 1, frames.count - 1);
-      const [from, to] = [Math.max(0, start - k), Math.min(1, look.place - k)];
-      this.#attribute(program, 'here', 'world', 3, k * 12 * frames.n, { every: 1 });
-      this.#attribute(program, 'next', 'world', 3, next * 12 * frames.n, { every: 1 });
-      this.#attribute(program, 'category', 'category', 1, k * frames.n, { kind: gl.UNSIGNED_BYTE, every: 1 });
-      this.#use(program, { ...common, from, to, alphaFrom: age(k + from), alphaTo: age(k + to) });
-      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, frames.n);
-    }
+    const segments = Math.ceil(look.place) - Math.floor(Math.max(0, look.place - look.trail));
+    this.#use(this.trails, { ...values, width: 1.5 * look.ratio, place: look.place, trail: look.trail, strength });
+    gl.uniform1i(this.trails.uniforms.tokens, frames.n);
+    gl.uniform1i(this.trails.uniforms.places, 0);
+    gl.uniform1i(this.trails.uniforms.colours, 1);
+    const corners = frames.n > FINE_TRAILS ? 2 : 6;
+    gl.uniform1i(this.trails.uniforms.corners, corners);
+    gl.drawArrays(corners === 2 ? gl.LINES : gl.TRIANGLES, 0, corners * segments * frames.n);
   }
 
   /**
@@ -354,20 +423,12 @@ export class GlPainter {
    */
   #net(look, values) {
     const { gl } = this;
-    const program = this.strands;
-    const alpha = (look.theme.dark ? 0.2 : 0.32) * (values.side === -1 ? 0.4 : 1);
-    this.#attribute(program, 'corner', 'corner', 2, 0);
-    this.#attribute(program, 'here', 'net', 3, 0, { every: 1, stride: 24 });
-    this.#attribute(program, 'next', 'net', 3, 12, { every: 1, stride: 24 });
-    for (const name of ['colour', 'category']) {
-      const place = program.at(name);
-      if (place >= 0) gl.disableVertexAttribArray(place);
-    }
-    this.#use(program, {
-      ...values, byCluster: 0, width: look.ratio, flatTint: 1, plain: look.theme.air, from: 0, to: 1,
-      alphaFrom: alpha, alphaTo: alpha,
-    });
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.net.length / 6);
+    const alpha = look.theme.dark ? 0.2 : 0.32;
+    this.#attribute(this.lines, 'here', 'net', 3, 0, 28);
+    this.#attribute(this.lines, 'next', 'net', 3, 12, 28);
+    this.#attribute(this.lines, 'number', 'net', 1, 24, 28);
+    this.#use(this.lines, { ...values, width: look.ratio, plain: look.theme.air, alpha });
+    gl.drawArrays(gl.TRIANGLES, 0, this.net.length / 7);
   }
 
   /**
@@ -378,18 +439,17 @@ export class GlPainter {
     const { gl } = this;
     const { theme } = look;
     this.#attribute(this.globe, 'corner', 'corner', 2, 0);
-    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    gl.disable(gl.DEPTH_TEST);
     this.#use(this.globe, {
       viewport: common.viewport, limbRadius: common.focal / Math.sqrt(DISTANCE * DISTANCE - 1), reach: 1.22,
-      globe: theme.globe, limb: theme.limb, air: theme.air, veil: theme.veil, dark: theme.dark ? 1 : 0,
+      globe: theme.globe, limb: theme.limb, air: theme.air, dark: theme.dark ? 1 : 0,
     });
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }
 
   destroy() {
     for (const buffer of Object.values(this.buffers)) this.gl.deleteBuffer(buffer);
-    for (const { program } of [this.points, this.strands, this.globe]) this.gl.deleteProgram(program);
+    for (const texture of this.textures) this.gl.deleteTexture(texture);
+    for (const { program } of [this.points, this.trails, this.lines, this.globe]) this.gl.deleteProgram(program);
     this.gl.getExtension('WEBGL_lose_context')?.loseContext();
   }
 }

@@ -101,10 +101,10 @@ function drawAxes(context, frames, look) {
   const { width, height, camera } = look;
   const [x0, y0] = project(camera, [0, 0, 0], width, height);
   const unit = project(camera, [1, 0, 0], width, height)[0] - x0;
-  const toX = (/** @type {number} */ v) => x0 + ((v - frames.centre[0]) / frames.radius) * unit;
-  const toY = (/** @type {number} */ v) => y0 - ((v - frames.centre[1]) / frames.radius) * unit;
-  const fromX = (/** @type {number} */ p) => frames.centre[0] + ((p - x0) / unit) * frames.radius;
-  const fromY = (/** @type {number} */ p) => frames.centre[1] - ((p - y0) / unit) * frames.radius;
+  const toX = (/** @type {number} */ v) => x0 + ((v - frames.centre[0]) / frames.radii[0]) * unit;
+  const toY = (/** @type {number} */ v) => y0 - ((v - frames.centre[1]) / frames.radii[1]) * unit;
+  const fromX = (/** @type {number} */ p) => frames.centre[0] + ((p - x0) / unit) * frames.radii[0];
+  const fromY = (/** @type {number} */ p) => frames.centre[1] - ((p - y0) / unit) * frames.radii[1];
   context.font = `11px ${FONT}`;
   context.lineWidth = 1;
   const xs = ticksOf(fromX(0), fromX(width), Math.max(3, width / 110));
@@ -208,6 +208,7 @@ function drawMark(context, frames, look, overlay) {
       context.stroke();
     }
     context.setLineDash([]);
+    seen.push(project(look.camera, cuts(frames, overlay)[0][0], look.width, look.height));
   }
   if (overlay.kind !== 'hyperplane') {
     for (const [x, y, z] of seen) drawCross(context, look, x, y, frames.space === 'sphere' && z < 1 / DISTANCE);
@@ -243,11 +244,11 @@ function drawCross(context, look, x, y, behind) {
  */
 export function cuts(frames, overlay) {
   const given = overlay.normal ?? [1, 0, 0];
-  const normal = [0, 1, 2].map((c) => given[c] ?? 0);
+  const normal = [0, 1, 2].map((c) => (given[c] ?? 0) * frames.radii[c]);
   const length = Math.hypot(...normal) || 1;
   const w = normal.map((v) => v / length);
-  const middle = w.reduce((sum, v, c) => sum + v * frames.centre[c], 0);
-  const h = ((overlay.offset ?? 0) / length - middle) / frames.radius;
+  const middle = [0, 1, 2].reduce((sum, c) => sum + (given[c] ?? 0) * frames.centre[c], 0);
+  const h = ((overlay.offset ?? 0) - middle) / length;
   const away = Math.abs(w[2]) < 0.9 && frames.deep ? [0, 0, 1] : [-w[1], w[0], 0];
   const dot = away.reduce((sum, v, c) => sum + v * w[c], 0);
   let u = away.map((v, c) => v - dot * w[c]);

@@ -75,6 +75,9 @@ export function oklch(lightness, chroma, hue) {
   return /** @type {Rgb} */ (seen);
 }
 
+/** The hue that looks muddy unless it is light. */
+const YELLOW = 1.8;
+
 /**
  * Hue by direction and lightness by height above the middle of the start, so that neighbours have like colours.
  * @param {Frames} frames
@@ -93,8 +96,10 @@ export function initialColours(frames, dark) {
   for (let i = 0; i < n; i += 1) {
     const [x, y, z] = [0, 1, 2].map((c) => (world[3 * i + c] - middle[c]) / reach);
     const height = frames.deep ? z : 0;
-    const chroma = 0.055 + 0.095 * Math.min(1, Math.hypot(x, y));
-    colours.set(oklch((dark ? 0.74 : 0.6) + 0.13 * height, chroma, Math.atan2(y, x) + 0.6), 3 * i);
+    const chroma = 0.06 + 0.095 * Math.min(1, Math.hypot(x, y));
+    const hue = Math.atan2(y, x) + 0.6;
+    const lightness = (dark ? 0.74 : 0.61) + 0.12 * height + 0.08 * Math.cos(hue - YELLOW);
+    colours.set(oklch(lightness, chroma, hue), 3 * i);
   }
   return colours;
 }

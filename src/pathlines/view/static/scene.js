@@ -21,7 +21,7 @@ import { dress } from './dress.js';
  */
 
 /** So many segments of trails are drawn at most: more make a machine without a graphics card stutter. */
-const MOST_SEGMENTS = 36000;
+const MOST_SEGMENTS = 24000;
 /** Milliseconds between two pictures above which the scene draws less. */
 const TOO_SLOW = 36;
 
@@ -151,7 +151,7 @@ export class Scene {
   get look() {
     const { clientWidth: width, clientHeight: height } = this.box;
     const wanted = this.options.trail ?? 0.1 * this.frames.count;
-    const trail = Math.min(wanted, MOST_SEGMENTS / this.frames.n, 40) * 0.5 ** this.thrift;
+    const trail = Math.min(wanted, MOST_SEGMENTS / this.frames.n, 32) * 0.5 ** this.thrift;
     const ratio = this.thrift > 1 ? 1 : Math.min(window.devicePixelRatio || 1, 2);
     const kept = this.frames.space === 'ellipses' ? 0 : trail;
     return {
@@ -168,9 +168,14 @@ export class Scene {
       if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
     }
     const context = (/** @type {HTMLCanvasElement} */ c) => /** @type {CanvasRenderingContext2D} */ (c.getContext('2d'));
-    drawUnder(context(this.under), this.frames, look);
-    if (this.frames.space !== 'ellipses') this.painter.draw(look);
-    drawOver(context(this.over), this.frames, look);
+    const { frames } = this;
+    const still = [look.camera, look.theme, look.width, look.height, look.ratio, frames].every((v, k) => v === this.seen?.[k]);
+    if (!still || frames.space === 'ellipses') drawUnder(context(this.under), frames, look);
+    this.seen = [look.camera, look.theme, look.width, look.height, look.ratio, frames];
+    if (frames.space !== 'ellipses') this.painter.draw(look);
+    drawOver(context(this.over), frames, look);
+    this.under.hidden = frames.space === 'sphere';
+    this.over.hidden = !frames.labels && !frames.data.overlays.length;
   }
 
   /**
