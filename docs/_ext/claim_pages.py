@@ -19,11 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 import pathlines
 from pathlines.foundation.marks import standing
 from pathlines.foundation.setting import fields
-
-MARK = re.compile(
-    r"(?:(?<=max)|(?<![A-Za-z]{3}))(?<=\S)(?P<sign>[\^_])"
-    r"(?:\{(?P<braces>(?:[^{}]|\{[^{}]*\})+)\}|(?P<word>(?:[A-Za-z0-9]+?(?=[A-Za-z][_^])|[A-Za-z0-9]+|[Α-Ωα-ω∞*ℓ])[ᵢⱼₖ₀-₉]*))"
-)
+from pathlines.foundation.typeset import MARK, parts
 
 
 def anchor(name: str) -> str:
@@ -49,13 +45,8 @@ def codes(text: str) -> list[nodes.Node]:
 
 def typeset(text: str) -> list[nodes.Node]:
     """Words in which e^{…}, x_{…}, R^d and E_β are as they would be written by hand; all else as it is."""
-    result: list[nodes.Node] = []
-    last = 0
-    for m in MARK.finditer(text):
-        kind = nodes.superscript if m["sign"] == "^" else nodes.subscript
-        result += [nodes.Text(text[last : m.start()]), kind("", "", *typeset(m["braces"] or m["word"]))]
-        last = m.end()
-    return [*result, nodes.Text(text[last:])]
+    kinds = {"^": nodes.superscript, "_": nodes.subscript}
+    return [kinds[sign]("", "", *typeset(part)) if sign else nodes.Text(part) for sign, part in parts(text)]
 
 
 def typeset_all(app: Sphinx, doctree: nodes.document) -> None:

@@ -14,6 +14,7 @@ from pathlines.cli.program import app
 
 GOOD = {
     "run": "run sa --n 4 --until 0.1",
+    "view": "view --export {folder}/v.html --n 4 --until 0.1 --frames 3",
     "verify": "verify clustering/CL-43",
     "figure": "figure clustering/precision --figure {folder}/p.pdf",
     "list": "list papers",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 import tempfile
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from pathlines.foundation.written import value_of
 
 Tokens = Annotated[int, typer.Option("--n", help="Tokens n (context length).")]
 Dimension = Annotated[int, typer.Option("--d", help="Dimension d of the tokens (width).")]
@@ -80,17 +79,6 @@ def parse_changes(pairs: list[str] | None) -> dict[str, Any]:
             raise ArgumentError(f"Option --set takes NAME=VALUE, but got {pair!r}.")
         changes[name] = value_of(text)
     return changes
-
-
-def value_of(text: str) -> Any:
-    """What a person typed: JSON, numbers separated by commas, .5 or inf; anything else is the text itself."""
-    whole = re.sub(r"(?<![\w.])\.(?=\d)", "0.", text)
-    for form in (whole, f"[{whole}]"):
-        with suppress(json.JSONDecodeError):
-            return json.loads(form)
-    with suppress(ValueError):
-        return float(text)
-    return text
 
 
 def console(*, stderr: bool = False) -> Any:

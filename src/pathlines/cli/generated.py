@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
-from pathlines.cli.common import value_of
+from pathlines.foundation.written import value_of
 
 
 class Choice(NamedTuple):

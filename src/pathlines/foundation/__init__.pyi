@@ -17,7 +17,9 @@ from pathlines.foundation import registry as registry
 from pathlines.foundation import schedule as schedule
 from pathlines.foundation import setting as setting
 from pathlines.foundation import traceable as traceable
+from pathlines.foundation import typeset as typeset
 from pathlines.foundation import vocabulary as vocabulary
+from pathlines.foundation import written as written
 from pathlines.foundation.errors import ArgumentError as ArgumentError
 from pathlines.foundation.setting import Field as Field
 from pathlines.foundation.errors import FormError as FormError
@@ -35,6 +37,7 @@ from pathlines.foundation.errors import UnknownNameError as UnknownNameError
 from pathlines.foundation.errors import a_function as a_function
 from pathlines.foundation.bounds import affordable as affordable
 from pathlines.foundation.schedule import array_or_schedule as array_or_schedule
+from pathlines.foundation.typeset import as_html as as_html
 from pathlines.foundation.setting import at_least as at_least
 from pathlines.foundation.schedule import at_time as at_time
 from pathlines.foundation.compiler import avoid_wrong_fusions as avoid_wrong_fusions
@@ -71,6 +74,7 @@ from pathlines.foundation.schedule import number_or_schedule as number_or_schedu
 from pathlines.foundation.errors import of_kind as of_kind
 from pathlines.foundation.numbers import one_of as one_of
 from pathlines.foundation.module import overridden as overridden
+from pathlines.foundation.typeset import parts as parts
 from pathlines.foundation.bounds import peak_memory as peak_memory
 from pathlines.foundation.errors import positive_integer as positive_integer
 from pathlines.foundation.keys import random_key as random_key
@@ -87,6 +91,7 @@ from pathlines.foundation.programs import times_forgotten as times_forgotten
 from pathlines.foundation.traceable import traceable_array as traceable_array
 from pathlines.foundation.traceable import traceable_number as traceable_number
 from pathlines.foundation.schedule import unknown as unknown
+from pathlines.foundation.written import value_of as value_of
 from pathlines.foundation.schedule import varies as varies
 from pathlines.foundation.numbers import whole_array as whole_array
 from pathlines.foundation.files import whole_file as whole_file

@@ -89,6 +89,9 @@ MEANINGS: dict[str, Any] = {
     "blocks": Annotated[Any, means("blocks of equal size the tokens are cut into, or one position per token")],
     "shares": Annotated[Any, means("masses of the blocks; those of their tokens by default", "θ")],
     "flow": Annotated[Literal["descent", "ascent"], means("which way the energy goes")],
+    "summation": Annotated[
+        Literal["auto", "dense", "spectral"], means("how pairs are summed: over all, or by harmonics (d ≤ 8)")
+    ],
     "kind": of.Kind,
     "kernel": of.EnergyKernel,
 }

@@ -31,6 +31,7 @@ COMMON = {
     "inner": None,
     "inner_bias": None,
     "activation": "relu",
+    "summation": "auto",
 }
 
 
@@ -54,6 +55,7 @@ def builder(kind: type[Attention], beta: float = 1.0) -> Callable[..., SelfAtten
             space=given["space"],
             mask=given["mask"],
             frozen=given["frozen"],
+            summation=given["summation"],
         )
 
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD

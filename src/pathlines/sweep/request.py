@@ -212,16 +212,19 @@ def compute(
     checkpoint: Any = None,
     seconds: float = 10.0,
     max_steps: int = MAX_STEPS,
+    times: Any = None,
+    progress: bool | None = None,
 ) -> Run:
     """The run itself, with the function of JAX's engine that the request is for; single flows leave a checkpoint
-    every so many seconds and take at most so many steps.
+    every so many seconds, take at most so many steps, and may record other times than 101 even ones.
     """
     key = jax.random.key(request.seed)
     if isinstance(model, HasRandomLayers):
         clock = next(iter(model.clocks.values()), 1.0)
         depth = math.ceil(request.until / clock) if request.depth is None else request.depth
         runs = request.runs if request.runs > 1 else None
-        return chain(model, law, depth=depth, key=key, runs=runs, record=request.record, sampler=request.form)
+        recorded = {"record": request.record, "sampler": request.form, "progress": progress}
+        return chain(model, law, depth=depth, key=key, runs=runs, **recorded)
     if request.depth is not None:
         step = 1.0 if request.step is None else request.step
         return layers(model, law(key), depth=request.depth, step=step, record=request.record)
@@ -240,7 +243,8 @@ def compute(
     return flow(
         model,
         law(key),
-        until=request.until,
+        until=request.until if times is None else None,
+        times=times,
         record=request.record,
         method=request.method,
         rtol=request.rtol,
@@ -250,6 +254,7 @@ def compute(
         checkpoint=checkpoint,
         checkpoint_seconds=seconds,
         max_steps=max_steps,
+        progress=progress,
     )
 
 

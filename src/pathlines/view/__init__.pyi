@@ -4,6 +4,8 @@ from pathlines.view import export as export
 from pathlines.view import observed as observed
 from pathlines.view import pace as pace
 from pathlines.view import packed as packed
+from pathlines.view import pages as pages
+from pathlines.view import site as site
 from pathlines.view.places import Places as Places
 from pathlines.view.frames import as_text as as_text
 from pathlines.view.pace import chosen_frames as chosen_frames
