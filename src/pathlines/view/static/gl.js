@@ -255,6 +255,8 @@ export class GlPainter {
     this.globe = programOf(gl, GLOBE);
     this.buffers = /** @type {Record<string, WebGLBuffer>} */ ({});
     this.#fill('corner', new Float32Array([0, -1, 1, -1, 0, 1, 1, 1]));
+    /** @type {Float32Array|null} */
+    this.colours = null;
     this.net = graticule();
     this.#fill('net', this.net);
     /** @type {WebGLTexture[]} */

@@ -35,7 +35,7 @@ export function ticksOf(low, high, about) {
   if (!(span > 0) || !Number.isFinite(span)) return [];
   const rough = span / about;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999) ?? 10 * power;
+  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.75) ?? 10 * power;
   const first = Math.ceil(low / step - 1e-9);
   const count = Math.floor(high / step + 1e-9) - first + 1;
   return Array.from({ length: Math.min(count, 1000) }, (_, k) => Number(((first + k) * step).toPrecision(12)));

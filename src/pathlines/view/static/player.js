@@ -66,7 +66,8 @@ export class Player {
     this.element = element;
     this.options = options;
     this.data = data;
-    this.wish = options.theme ?? 'auto';
+    this.wish = /** @type {'auto'|'light'|'dark'} */ (options.theme ?? 'auto');
+    this.colour = /** @type {'initial'|'cluster'} */ ('initial');
     this.place = 0;
     this.speed = 1;
     this.playing = false;

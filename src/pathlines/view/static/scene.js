@@ -51,20 +51,28 @@ export class Scene {
     this.root.append(this.box);
     this.under = this.#canvas();
     this.over = document.createElement('canvas');
-    this.#paint();
+    const { painter, canvas, kind } = this.#paint();
+    this.painter = painter;
+    this.canvas = canvas;
+    this.kind = kind;
     this.box.append(this.over);
     this.note = document.createElement('p');
     this.note.className = 'note';
     this.note.hidden = this.kind === 'webgl';
     this.note.textContent = 'No WebGL here: drawn on a 2-D canvas.';
     this.box.append(this.note);
-    this.colour = options.colour ?? 'initial';
+    this.colour = /** @type {'initial'|'cluster'} */ (options.colour ?? 'initial');
     this.slow = 0;
     this.thrift = 0;
     this.place = 0;
     this.wish = /** @type {string} */ (options.theme ?? 'auto');
     this.theme = themeOf(this.wish);
-    this.#take(data);
+    this.frames = new Frames(data);
+    this.camera = newCamera(this.frames.deep);
+    this.tints = initialColours(this.frames, this.theme.dark);
+    /** @type {unknown[]} */
+    this.seen = [];
+    this.#tell();
     this.ends = new AbortController();
     this.#listen();
     this.watch = new ResizeObserver(() => this.draw());
@@ -78,21 +86,22 @@ export class Scene {
     return canvas;
   }
 
-  /** WebGL where there is some, else a 2-D canvas. */
+  /**
+   * WebGL where there is some, else a 2-D canvas.
+   * @returns {{painter: GlPainter|FlatPainter, canvas: HTMLCanvasElement, kind: 'webgl'|'canvas'}}
+   */
   #paint() {
     const canvas = this.#canvas();
     try {
       if (this.options.painter === 'canvas') throw new Error('no WebGL wanted');
-      this.painter = new GlPainter(canvas);
-      this.kind = 'webgl';
-      this.canvas = canvas;
+      const painter = new GlPainter(canvas);
       canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
       canvas.addEventListener('webglcontextrestored', () => this.#restore());
+      return { painter, canvas, kind: 'webgl' };
     } catch {
       canvas.remove();
-      this.canvas = this.#canvas();
-      this.painter = new FlatPainter(this.canvas);
-      this.kind = 'canvas';
+      const flat = this.#canvas();
+      return { painter: new FlatPainter(flat), canvas: flat, kind: 'canvas' };
     }
   }
 
@@ -103,13 +112,10 @@ export class Scene {
     this.draw();
   }
 
-  /** @param {FramesData} data */
-  #take(data) {
-    const before = this.frames;
-    this.frames = new Frames(data);
-    if (before?.deep !== this.frames.deep) this.camera = newCamera(this.frames.deep);
+  /** Painter and page learn of new frames. */
+  #tell() {
+    const { data } = this.frames;
     this.painter.setFrames(this.frames);
-    this.tints = initialColours(this.frames, this.theme.dark);
     this.box.setAttribute('role', 'img');
     const turn = this.frames.deep ? 'Arrow keys turn it, plus and minus zoom.' : 'Arrow keys move it, plus and minus zoom.';
     this.box.setAttribute('aria-label', `${data.alt} ${turn}`);
@@ -118,7 +124,11 @@ export class Scene {
 
   /** @param {FramesData} data */
   setData(data) {
-    this.#take(data);
+    const before = this.frames.deep;
+    this.frames = new Frames(data);
+    if (before !== this.frames.deep) this.camera = newCamera(this.frames.deep);
+    this.tints = initialColours(this.frames, this.theme.dark);
+    this.#tell();
     this.draw();
   }
 
@@ -155,8 +165,8 @@ export class Scene {
     const ratio = this.thrift > 1 ? 1 : Math.min(window.devicePixelRatio || 1, 2);
     const kept = this.frames.space === 'ellipses' ? 0 : trail;
     return {
-      width, height, ratio, place: this.place, camera: /** @type {any} */ (this.camera), theme: this.theme,
-      byCluster: this.colour === 'cluster', trail: kept, colours: /** @type {Float32Array} */ (this.tints),
+      width, height, ratio, place: this.place, camera: this.camera, theme: this.theme,
+      byCluster: this.colour === 'cluster', trail: kept, colours: this.tints,
     };
   }
 
@@ -169,7 +179,7 @@ export class Scene {
     }
     const context = (/** @type {HTMLCanvasElement} */ c) => /** @type {CanvasRenderingContext2D} */ (c.getContext('2d'));
     const { frames } = this;
-    const still = [look.camera, look.theme, look.width, look.height, look.ratio, frames].every((v, k) => v === this.seen?.[k]);
+    const still = [look.camera, look.theme, look.width, look.height, look.ratio, frames].every((v, k) => v === this.seen[k]);
     if (!still || frames.space === 'ellipses') drawUnder(context(this.under), frames, look);
     this.seen = [look.camera, look.theme, look.width, look.height, look.ratio, frames];
     if (frames.space !== 'ellipses') this.painter.draw(look);
@@ -277,7 +287,7 @@ export class Scene {
    * @param {number} dy
    */
   turn(dx, dy) {
-    this.#look(dragged(/** @type {any} */ (this.camera), dx, dy, Math.min(this.box.clientWidth, this.box.clientHeight)));
+    this.#look(dragged(this.camera, dx, dy, Math.min(this.box.clientWidth, this.box.clientHeight)));
   }
 
   destroy() {
