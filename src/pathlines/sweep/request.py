@@ -223,8 +223,9 @@ def compute(
         clock = next(iter(model.clocks.values()), 1.0)
         depth = math.ceil(request.until / clock) if request.depth is None else request.depth
         runs = request.runs if request.runs > 1 else None
-        recorded = {"record": request.record, "sampler": request.form, "progress": progress}
-        return chain(model, law, depth=depth, key=key, runs=runs, **recorded)
+        return chain(
+            model, law, depth=depth, key=key, runs=runs, record=request.record, sampler=request.form, progress=progress
+        )
     if request.depth is not None:
         step = 1.0 if request.step is None else request.step
         return layers(model, law(key), depth=request.depth, step=step, record=request.record)

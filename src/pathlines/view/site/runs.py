@@ -116,6 +116,6 @@ def python(state: State) -> str:
     span = f"until={request.until}"
     if state.stage.frames != USUAL_RECORDS:
         span = f"times=np.linspace(0.0, {request.until}, {state.stage.frames})"
-    step = "" if request.step is None else f", step={request.step}"
+    stride = "" if request.step is None else f", step={request.step}"
     ending = f", form={request.form!r}" if request.form != "auto" else ""
-    return "\n".join([*lines, f"run = pl.flow(model, tokens, {span}, {recorded}{step}{ending})"])
+    return "\n".join([*lines, f"run = pl.flow(model, tokens, {span}, {recorded}{stride}{ending})"])
