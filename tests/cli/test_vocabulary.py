@@ -14,7 +14,7 @@ from pathlines.model import MODELS
 FILES = {
     "--figure": "a picture", "--out": "data", "--animate": "a film", "--report": "an HTML page",
     "--table": "a Markdown table", "--page": "a Markdown page", "--tokens": "an array of tokens",
-    "--ids": "token ids", "--numbers": "numbers", "--text": "texts",
+    "--export": "a page that plays", "--ids": "token ids", "--numbers": "numbers", "--text": "texts",
 }  # fmt: skip
 """Every option that names a file, and what is in it."""
 RANDOM = (
@@ -29,6 +29,7 @@ RANDOM = (
     "synchronise",
     "context",
     "modes-of",
+    "view",
 )
 """Verbs that draw something at random; figures and animations have the seed among their own settings."""
 OLD = {"--plot", "--file", "--context", "--confirm", "--random", "--iterate", "--max-tokens"}

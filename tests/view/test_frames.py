@@ -10,7 +10,7 @@ from made import meeting, run_of
 
 import pathlines as pl
 from pathlines.foundation.errors import ArgumentError
-from pathlines.view.clusters import cluster_labels
+from pathlines.view.clusters import labels_of_frames
 from pathlines.view.frames import as_text, frames
 from pathlines.view.pace import chosen_frames
 
@@ -73,7 +73,7 @@ def test_clusters_of_all_frames_vs_the_observable_frame_by_frame(d):
         for _ in range(len(frame)):
             near = near @ near
         alone.append([int(np.flatnonzero(row)[0]) for row in near])
-    np.testing.assert_array_equal(cluster_labels(points, 1e-3), alone)
+    np.testing.assert_array_equal(labels_of_frames(points, 1e-3), alone)
     assert len({len(set(row)) for row in alone}) > 2
 
 

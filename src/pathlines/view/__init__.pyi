@@ -9,10 +9,10 @@ from pathlines.view import site as site
 from pathlines.view.places import Places as Places
 from pathlines.view.frames import as_text as as_text
 from pathlines.view.pace import chosen_frames as chosen_frames
-from pathlines.view.clusters import cluster_labels as cluster_labels
 from pathlines.view.observed import curves_of as curves_of
 from pathlines.view.export import export_page as export_page
 from pathlines.view.frames import frames as frames
+from pathlines.view.clusters import labels_of_frames as labels_of_frames
 from pathlines.view.export import notebook_html as notebook_html
 from pathlines.view.observed import numbers as numbers
 from pathlines.view.packed import packed_labels as packed_labels

@@ -12,8 +12,8 @@ SHARP = 1e-6
 """The part of the reach of a link that rounding may take."""
 
 
-def cluster_labels(points: np.ndarray, delta: float) -> np.ndarray:
-    """For every frame (frame, token, d) the smallest token in each token's cluster, as the observable of that name.
+def labels_of_frames(points: np.ndarray, delta: float) -> np.ndarray:
+    """For every frame (frame, token, d) the smallest token in each token's cluster, as the observable `cluster_labels`.
 
     Frames are laid side by side, out of reach of each other, and linked in one go: ten times faster than one by one
     (241 frames of 200 tokens: 0.17 s for 1.9 s of processor time).

@@ -9,7 +9,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, of_kind, positive_integer
 from pathlines.integrate.run import Run
-from pathlines.view.clusters import cluster_labels
+from pathlines.view.clusters import labels_of_frames
 from pathlines.view.observed import curves_of
 from pathlines.view.pace import chosen_frames, time_scale
 from pathlines.view.packed import packed_labels, packed_positions
@@ -66,7 +66,7 @@ def frames(
     shown, times = drawn.shown[kept], drawn.times[kept]
     n = shown.shape[1]
     _check_size(shown)
-    labels = None if drawn.space == "ellipses" else cluster_labels(drawn.points[kept], delta)
+    labels = None if drawn.space == "ellipses" else labels_of_frames(drawn.points[kept], delta)
     return {
         "format": FORMAT,
         "space": drawn.space,
