@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from pathlines.attention.kind import ATTENTIONS, Attention
 from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
+from pathlines.numerics.maxima import row_maxima
 
 
 @ATTENTIONS.add("softmax")
@@ -31,7 +32,7 @@ class SoftmaxAttention(Attention):
         Rows that see no mass are those of no tokens at all: a = 0, log_scale = -∞. A token without mass has no weight,
         but a derivative in its mass, e^{s_ij - log_scale_i} (cut where it would leave the numbers).
         """
-        top = jnp.max(jnp.where(masses > 0, scores, -jnp.inf), axis=-1, keepdims=True)
+        top = row_maxima(jnp.where(masses > 0, scores, -jnp.inf))
         none = jnp.isneginf(top)
         level = jnp.where(none, 0.0, top)
         most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, MutableMapping
 from importlib.metadata import PackageNotFoundError, version
 
-WRONG = {"0.10.2": ("--xla_cpu_experimental_ynn_fusion_type=",)}
+WRONG = {"0.10.2": ("--xla_cpu_experimental_ynn_fusion_type=individual_dot",)}
 """For each version of jaxlib, the flags that avoid what it gets wrong."""
 QUICK = {"0.10.2": ("--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1")}
 """For each version of jaxlib (an unknown flag ends the process), the flags that compile in a third of the time.

@@ -23,7 +23,7 @@ PAIR = {"float32": (0.17, 0.025, 0.0115), "float64": (0.5, 0.05, 0.024)}
 """Nanoseconds on one core for a pair of tokens in the fused kernel: exponential, and each component of query and value
 in few dimensions, in many."""
 
-PORTABLE = 4.0
+PORTABLE = 2.0
 """How many times longer blocks of plain JAX take."""
 
 MASKED = 2.0

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from pathlines.attention import Attention
 from pathlines.attention.masks import PositionMask
+from pathlines.numerics.maxima import row_maxima
 
-BLOCK_WEIGHTS = 1 << 18
-"""Weights of one row block: a megabyte or two, what a core's second cache holds."""
+BLOCK_WEIGHTS = 1 << 20
+"""Weights of one row block, some megabytes: with fewer rows than fifty, products of matrices take longer."""
 
 NARROWEST = 64
 """Rows of a block of a window."""
@@ -51,11 +53,13 @@ def portable_attend(
 ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """(A, log_scale) of any attention kind: A_i = Σ_j a_ij v_j, a = ``attention.normalise`` of <q_i, k_j>.
 
-    O(nm(p+d)) time. Memory O(nm) for n·m ≤ 2¹⁸ and O(2¹⁸) beyond, in derivatives too: blocks are computed again.
+    O(nm(p+d)) time. Memory O(nm) for n·m ≤ 2²⁰ and O(2²⁰) beyond, in derivatives too: blocks are computed again.
     Exponential kinds with a window of w tokens and s sinks take O(n(2w + s)(p+d)) time where that is less.
     """
     m = keys.shape[0]
     everyone = jnp.arange(m)
+    if attention.fused is not None and mask is None:
+        return _exponentials(attention, queries, keys, values, masses)
     if mask is not None and attention.fused is not None and banded(mask, m) < m:
         return _band(attention, queries, keys, values, masses, mask)
 
@@ -64,6 +68,37 @@ def portable_attend(
         return weights @ values, log_scale
 
     return in_blocks(rows, queries, max(1, BLOCK_WEIGHTS // m))
+
+
+def _exponentials(
+    attention: Attention, queries: Array, keys: Array, values: Array, masses: Array
+) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+    """Kinds whose weights are m_j e^{s_ij}, divided by their sum or not: no weight is divided, and the sum is one more
+    column of the product. Nothing but the exponential is asked of a pair that is not a product.
+    """
+    softmax, shift = attention.fused  # type: ignore[misc]
+    columns = jnp.concatenate([masses[:, None] * values, masses[:, None]], axis=1)
+    heard = masses > 0
+    dtype = jnp.result_type(queries, keys)
+    most = 0.5 * float(np.log(jnp.finfo(dtype).max))
+
+    def level_of(scores: Float[Array, "r m"]) -> Array:
+        if not softmax:
+            return jnp.asarray(shift, dtype)
+        return row_maxima(jnp.where(heard, scores, -jnp.inf))
+
+    def rows(block: Float[Array, "r p"], _: Int[Array, " r"]) -> tuple[Float[Array, "r d"], Float[Array, " r"]]:
+        scores = block @ keys.T
+        level = level_of(scores)
+        none = jnp.isneginf(level)
+        logs = scores - jnp.where(none, 0.0, level)
+        sums = jnp.exp(jnp.where(heard, logs, jnp.minimum(logs, most))) @ columns
+        if not softmax:
+            return sums[:, :-1], jnp.full(sums.shape[0], level)
+        total = jnp.where(none, 1.0, sums[:, -1:])
+        return sums[:, :-1] / total, jnp.where(none, -jnp.inf, level + jnp.log(total))[:, 0]
+
+    return in_blocks(rows, queries, max(1, BLOCK_WEIGHTS // keys.shape[0]))
 
 
 def banded(mask: PositionMask, m: int) -> int:

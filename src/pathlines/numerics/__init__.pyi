@@ -4,6 +4,7 @@ from pathlines.numerics import exponential_integral as exponential_integral
 from pathlines.numerics import few_samples as few_samples
 from pathlines.numerics import graded as graded
 from pathlines.numerics import jacobi as jacobi
+from pathlines.numerics import maxima as maxima
 from pathlines.numerics import quadrature as quadrature
 from pathlines.numerics import runge_kutta as runge_kutta
 from pathlines.numerics import single_factorisations as single_factorisations
@@ -38,6 +39,7 @@ from pathlines.numerics.exponential_integral import log_ei as log_ei
 from pathlines.numerics.jacobi import orthogonal_rows as orthogonal_rows
 from pathlines.numerics.sources import probabilities as probabilities
 from pathlines.numerics.runge_kutta import rk4_step as rk4_step
+from pathlines.numerics.maxima import row_maxima as row_maxima
 from pathlines.numerics.exponential_integral import scaled_e1 as scaled_e1
 from pathlines.numerics.exponential_integral import scaled_ei as scaled_ei
 from pathlines.numerics.sources import semidefinite as semidefinite
