@@ -58,6 +58,7 @@ _TOP = {
     "view.export": "export_page",
     "foundation.papers.shelf": "PAPERS",
     "foundation.precision": "enable_float64",
+    "foundation.kept_programs": "keep_programs",
     "limit.homogenized.regimes": "regime",
     "limit.reductions": "gram simplex",
     "model.homogenized.homogenize": "homogenize",

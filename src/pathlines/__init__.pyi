@@ -100,6 +100,7 @@ from pathlines.observable.sphere import hemisphere_margin as hemisphere_margin
 from pathlines.model.homogenized.homogenize import homogenize as homogenize
 from pathlines.observable.attention import in_degree as in_degree
 from pathlines.observable.patterns import interaction_energy as interaction_energy
+from pathlines.foundation.kept_programs import keep_programs as keep_programs
 from pathlines.observable.perceptron_landscape import kkt_gap as kkt_gap
 from pathlines.observable.perceptron_landscape import landscape_energy as landscape_energy
 from pathlines.integrate.layers import layers as layers

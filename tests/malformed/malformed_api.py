@@ -19,7 +19,7 @@ from pathlines.foundation.namespace import found_below
 from pathlines.limit.homogenized.attended import uniform_attended
 
 RECORDS = {"Model", "Run"}
-NO_ARGUMENTS = {"enable_float64"}
+NO_ARGUMENTS = {"enable_float64", "keep_programs"}
 KEY = jax.random.key(0)
 SIX = [8, 2, 2, 16, 32, 0.02]
 ON_CIRCLE = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])

@@ -137,3 +137,15 @@ def test_config_that_holds_no_fields(tmp_path):
     (tmp_path / "config.json").write_text("[1]")
     with pytest.raises(ArgumentError, match="must hold an object with fields, but holds a list"):
         probe(str(tmp_path))
+
+
+def test_models_in_hidden_folders_and_empty_names_are_not_meant(tmp_path):
+    """An environment in the current folder may carry a model; a name that is empty is not the current folder."""
+    hidden = tmp_path / ".venv" / "lib" / "model"
+    hidden.mkdir(parents=True)
+    (hidden / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(ArgumentError, match="There is no config"):
+        model_folder(str(tmp_path))
+    assert model_folder(str(tmp_path / ".venv")) == hidden
+    with pytest.raises(ArgumentError, match="is empty"):
+        model_folder(" ")

@@ -29,6 +29,8 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Compute again what is stor
 Force = Annotated[bool, typer.Option("--force", help="Insist on a size that is refused by its predicted cost.")]
 """One word for each thing, in every verb."""
 
+DAMAGED = "persistent compilation cache"
+"""In what JAX says of a kept program that it cannot read; it compiles it again."""
 _OPTIONS: dict[str, Any] = {"debug": False, "load": ()}
 
 
@@ -48,12 +50,14 @@ def debugging() -> bool:
 
 
 def ready() -> None:
-    """Prepare an application run: 64-bit numbers (the program is ours to configure) and the user's own files.
+    """Prepare an application run: 64-bit numbers, kept programs (this process is ours to configure), the user's files.
 
     JAX is told by its environment as long as nobody has imported it: verbs that need only theory never do.
     """
+    from pathlines.foundation.kept_programs import keep_programs
     from pathlines.foundation.load import load_file
 
+    keep_programs()
     os.environ["JAX_ENABLE_X64"] = "1"
     if "jax" in sys.modules:
         from pathlines.foundation.precision import enable_float64
@@ -65,6 +69,8 @@ def ready() -> None:
 
 
 def _one_line(message: Any, *_: Any, **__: Any) -> None:
+    if DAMAGED in str(message):
+        return
     typer.echo(f"pathlines: warning: {message}", err=True)
 
 

@@ -63,8 +63,9 @@ def view(
     ] = None,
     port: Annotated[int | None, typer.Option("--port", help=f"Port ({PORT}, or the next free one).")] = None,
     host: Annotated[
-        str, typer.Option("--host", help="Who can reach it: 127.0.0.1 is this machine only; 0.0.0.0 everybody.")
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option("--host", help="Who can reach it: 127.0.0.1 (usual), this machine only; 0.0.0.0, all."),
+    ] = None,
     token: Annotated[
         str | None, typer.Option("--token", help="Your own token, at least 16 letters.", show_default=False)
     ] = None,
@@ -89,10 +90,15 @@ def view(
     said = {k: v for k, v in stage.items() if v is not None} | ({"seed": seed} if seed else {})
     asked = model is not None or bool(said) or bool(chosen)
     state = _state(model, said, chosen)
-    if export is not None:
-        _export(state, export)
+    if export is None:
+        _serve(state.query if asked else "", host or "127.0.0.1", port, token, browse)
         return
-    _serve(state.query if asked else "", host, port, token, browse)
+    serving = {"--port": port, "--host": host, "--token": token}
+    if given := [name for name, value in serving.items() if value is not None]:
+        from pathlines.foundation.errors import ArgumentError
+
+        raise ArgumentError(f"Option {given[0]} is for the server, and --export starts none: leave one of them out.")
+    _export(state, export)
 
 
 def _state(model: str | None, stage: dict[str, Any], chosen: dict[str, Any]) -> Any:

@@ -14,6 +14,8 @@ def model_folder(name: str) -> Path:
 
     Packages are searched, never imported: what they import in turn need not be installed.
     """
+    if not name.strip():
+        raise ArgumentError("Argument `model` must name a folder or an installed package, but is empty.")
     path = Path(name).expanduser()
     if path.is_file() and path.name == "config.json":
         return path.parent
@@ -31,12 +33,17 @@ def model_folder(name: str) -> Path:
 def _only_model(root: Path, what: str) -> Path:
     if (root / "config.json").is_file():
         return root
-    found = sorted(file.parent for file in root.rglob("config.json") if _describes_a_model(file))
+    found = sorted(f.parent for f in root.rglob("config.json") if not _hidden(f, root) and _describes_a_model(f))
     if not found:
         raise ArgumentError(f"There is no config.json with a `model_type` in {what}; a model's folder has one.")
     if len(found) > 1:
         raise ArgumentError(f"There are {len(found)} models in {what}; name one: {', '.join(map(str, found))}.")
     return found[0]
+
+
+def _hidden(file: Path, root: Path) -> bool:
+    """Whether it lies in a folder like .venv or .cache, whose models nobody meant."""
+    return any(part.startswith(".") for part in file.relative_to(root).parts)
 
 
 def _describes_a_model(file: Path) -> bool:

@@ -16,8 +16,16 @@ import msgspec
 from pathlines.foundation.compiler import compile_quickly
 from pathlines.foundation.errors import PathlinesError
 
-ENVIRONMENT = {"NPROC": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
-"""One thread per worker for JAX and NumPy, there being one worker per core; the current folder is not imported from."""
+ENVIRONMENT = {
+    "NPROC": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONSAFEPATH": "1",
+    "JAX_ENABLE_COMPILATION_CACHE": "false",
+}
+"""One thread per worker for JAX and NumPy, there being one worker per core; the current folder is not imported from.
+
+Their results are stored, so their programs are not: keeping hundreds that nobody asks for again takes a tenth longer.
+"""
 
 
 ATTEMPTS = 5

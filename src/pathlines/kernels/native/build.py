@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import platform
 import shlex
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 import jax
 from filelock import FileLock
 
+from pathlines.foundation.caches import private_folder, processor
 from pathlines.foundation.errors import PathlinesWarning
 
 FOLDER = Path(__file__).parent
@@ -57,27 +57,15 @@ def _sources() -> list[Path]:
 
 def _compiled() -> Path:
     """The library's file. The workers of a sweep all come here at once: one compiles, the others wait for it."""
-    folder = _private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines" / "native")
+    folder = private_folder("native")
     texts = [f.read_text() for f in (*_sources(), *sorted(FOLDER.glob("*.h")))]
-    parts = (*texts, " ".join(FLAGS), jax.__version__, _processor())
+    parts = (*texts, " ".join(FLAGS), jax.__version__, processor())
     path = folder / f"kernels-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:16]}.so"
     if not _whole(path):
         with FileLock(path.with_suffix(".lock")):
             if not _whole(path):
                 _compile(compiler(), path)
     return path
-
-
-def _private(folder: Path) -> Path:
-    """The folder, made if need be; one that others own or can write to would let them run code as this user."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if hasattr(os, "geteuid"):
-        found = folder.stat()
-        if found.st_uid != os.geteuid():
-            raise OSError(f"the cache folder {folder} belongs to another user")
-        if found.st_mode & 0o022:
-            raise OSError(f"others can write to the cache folder {folder}")
-    return folder
 
 
 def _whole(path: Path) -> bool:
@@ -121,10 +109,3 @@ def _compile(words: list[str], path: Path) -> None:
 def _run(scratch: str, command: list[str]) -> None:
     environment = {**os.environ, "TMPDIR": scratch}  # what a killed compiler leaves goes with the folder
     subprocess.run(command, check=True, capture_output=True, timeout=300, env=environment)
-
-
-def _processor() -> str:
-    """What ``-march=native`` depends on."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else [platform.processor()]
-    return platform.machine() + "".join(sorted({x for x in lines if x.startswith(("model name", "flags", "Features"))}))
