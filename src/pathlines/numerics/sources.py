@@ -87,6 +87,7 @@ def probabilities(name: str, array: np.ndarray) -> np.ndarray:
     rows = array.astype(float)
     require(bool(np.all(rows >= 0)), name, "have entries ≥ 0", array)
     sums = rows.sum(axis=-1)
-    if not np.all(np.abs(sums - 1) <= ROUNDING):
-        raise ArgumentError(f"Argument `{name}` must have rows that add up to 1, but one adds up to {sums.min():.6g}.")
+    worst = max(np.ravel(sums).tolist(), key=lambda total: abs(total - 1), default=1.0)
+    if not abs(worst - 1) <= ROUNDING:
+        raise ArgumentError(f"Argument `{name}` must have rows that add up to 1, but one adds up to {worst:.12g}.")
     return rows / sums[..., None]

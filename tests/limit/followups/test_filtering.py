@@ -66,8 +66,8 @@ def test_what_cannot_be_is_refused():
         StateSpace(A, H, np.eye(2), [[-0.4]])
     with pytest.raises(ArgumentError, match="`moves` must be symmetric"):
         StateSpace(A, H, [[1.0, 0.3], [0.0, 1.0]], [[0.4]])
-    with pytest.raises(ArgumentError, match="`kernel` must have rows that add up to 1"):
-        HiddenMarkov([[0.5, 0.4], [0.5, 0.5]], np.eye(2))
+    with pytest.raises(ArgumentError, match=r"`kernel` must have rows that add up to 1, but one adds up to 1\.1"):
+        HiddenMarkov([[0.5, 0.6], [0.5, 0.5]], np.eye(2))
     sure = HiddenMarkov(np.eye(2), np.eye(2))
     with pytest.raises(ArgumentError, match="probability 0: token 1 at place 2"):
         bayes(sure, [0, 1])

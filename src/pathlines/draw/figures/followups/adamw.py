@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pathlines.claim.estimate import mean_and_error, root_and_error
 from pathlines.draw.gallery import picture
 from pathlines.draw.style import COLOURS, new_figure, theory_line
 from pathlines.foundation import vocabulary as of
@@ -41,10 +42,10 @@ class Shapes(Setting):
     "followups/adamw",
     ADAMW,
     "Residual chains of random attention heads with scale 1/(LH). Left: root mean square distance of the last tokens "
-    "from the averaged flow over LH, for H = 1 and 8, the law of the linearised chain (dashed) and the paper's order "
-    "L⁻¹ + L^{−1/3}H^{−1/2} with the same constant at H = 1 (dotted). Middle: mean loss over steps of AdamW at several "
-    "(L, H), and the same computed by hand (dashed). Right: √(LH) times that distance for more and more tokens, and "
-    "the law (dashed).",
+    "from the averaged flow over LH, for H = 1 and 8 (bars: two standard errors), the law of the linearised chain "
+    "(dashed) and the paper's order L⁻¹ + L^{−1/3}H^{−1/2} with the same constant at H = 1 (dotted). Middle: mean loss "
+    "over steps of AdamW at several (L, H), and the same computed by hand (dashed). Right: √(LH) times that distance "
+    "for more and more tokens, and the law (dashed).",
     quick=Shapes(),
 )
 def adamw(s: Shapes) -> Figure:
@@ -58,25 +59,28 @@ def adamw(s: Shapes) -> Figure:
     return figure
 
 
-def _distance(s: Shapes, shape: tuple[int, int], x: np.ndarray, end: np.ndarray) -> float:
+def _distance(s: Shapes, shape: tuple[int, int], x: np.ndarray, end: np.ndarray) -> tuple[float, float]:
+    """Root mean square over the draws, and two standard errors of it."""
     model = ResidualHeads(SCORE, VALUE, *shape)
     noise = np.random.default_rng((s.seed, *shape)).standard_normal((s.draws, *shape, 2, 3, 3))
     last = jax.jit(jax.vmap(lambda weights: model.hidden(weights, x)[-1]))(np.array([SCORE, VALUE]) + 0.5 * noise)
-    return float(np.sqrt(np.mean(np.sum((np.asarray(last) - end) ** 2, axis=-1))))
+    mean, error = mean_and_error(np.sum((np.asarray(last) - end) ** 2, axis=-1).mean(axis=-1))
+    root, spread = root_and_error(float(mean), float(error))
+    return root, 2 * spread
 
 
 def _over_shapes(axes: Axes, s: Shapes, theory: AveragedHeads, x: np.ndarray) -> None:
     end, depth = theory.last_tokens(x), np.array(s.depths, float)
     for k, heads in enumerate(s.heads):
-        found = [_distance(s, (layers, heads), x, end) for layers in s.depths]
+        size, error = np.array([_distance(s, (layers, heads), x, end) for layers in s.depths]).T
         law = [theory.fluctuation(x, np.zeros(3), n, heads, draws=4000, gradient=False).tokens for n in s.depths]
-        axes.loglog(depth * heads, found, "os^v"[k % 4], ms=4, color=COLOURS[k], label=f"H = {heads}")
+        axes.errorbar(depth * heads, size, error, fmt="os^v"[k % 4], ms=3, color=COLOURS[k], label=f"H = {heads}")
         theory_line(axes, depth * heads, law, "law" if k == 0 else None)
         if k == 0:
             bound = 1 / depth + depth ** (-1 / 3) * heads**-0.5
             constant = law[0] * np.sqrt(depth[0] * heads)
-            axes.loglog(depth * heads, constant * bound, ":", color=COLOURS[-1], label="paper's order")
-    axes.set(xlabel="$L \\cdot H$", ylabel="distance from the flow", title="scatter")
+            axes.plot(depth * heads, constant * bound, ":", color=COLOURS[-1], label="paper's order")
+    axes.set(xlabel="$L \\cdot H$", ylabel="distance from the flow", title="scatter", xscale="log", yscale="log")
     axes.legend()
 
 
@@ -99,7 +103,8 @@ def _over_tokens(axes: Axes, s: Shapes, theory: AveragedHeads, tokens: np.ndarra
         found.append(_distance(s, shape, x, theory.last_tokens(x)))
         law.append(theory.fluctuation(x, np.zeros(3), *shape, draws=2000, gradient=False).tokens)
     grown = np.sqrt(shape[0] * shape[1])
-    axes.plot(s.sizes, grown * np.array(found), "o", ms=4, color=COLOURS[0], label=f"L = {shape[0]}, H = {shape[1]}")
+    size, error = grown * np.array(found).T
+    axes.errorbar(s.sizes, size, error, fmt="o", ms=3, color=COLOURS[0], label=f"L = {shape[0]}, H = {shape[1]}")
     theory_line(axes, s.sizes, grown * np.array(law), "law")
     axes.set(xlabel="tokens $n$", ylabel="$\\sqrt{LH}$ · distance of a token", title="more tokens", xscale="log")
     axes.set_xticks(s.sizes, [f"{n}" for n in s.sizes], minor=False)

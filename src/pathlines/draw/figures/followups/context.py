@@ -52,8 +52,9 @@ def context(s: Resolved) -> Figure:
         if s.draws:
             for n in (2, 10, 50, 250, 1250):
                 axes.plot(n, _drawn(rng, r, s.d, n, s.draws), "o", ms=3.5, color=colour)
+    axes.plot([], [], "|", ms=10, mew=2, color=MUTED, label="law within 5 %")
     if s.marked >= 1:
-        axes.axvline(s.marked, color=MUTED, lw=1)
+        axes.axvline(s.marked, color=MUTED, lw=1, label=f"n = {s.marked:,.7g}")
     axes.set(xlabel="context $n$", ylabel="rms error", ylim=(0.7 * low, 30), title=f"d = {s.d}")
     axes.legend()
     return figure

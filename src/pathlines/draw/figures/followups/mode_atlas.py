@@ -78,7 +78,7 @@ def _growth(figure: Figure, axes: Axes, found: Atlas) -> None:
     axes.set(
         xlabel="tokens at the opposite end $n_-$", ylabel=r"eigenvalue $\lambda_p$", title="pure modes (dot: stable)"
     )
-    axes.set_yticks(range(len(rows)), [f"{found.eigenvalues[p]:.3g}" for p in rows])
+    axes.set_yticks(range(len(rows)), [f"{found.eigenvalues[p]:.3g}".replace("-", "−") for p in rows])
     axes.grid(visible=False)
     colour_bar(figure, shown, axes, r"growth rate / max$|\lambda|$")
 

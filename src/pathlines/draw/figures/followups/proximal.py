@@ -83,7 +83,7 @@ def _bias(axes: Axes, s: Proximal) -> None:
         for step, style in zip(s.steps, ("-", ":", "-."), strict=False):
             count = max(2, int(12 / step))
             path = covariances(q, [[0.1]], step, count)[:, 0, 0]
-            label = f"T = {pull:g}" if style == "-" else None
+            label = f"T = {pull:g}" if style == "-" else f"η = {step:g}" if k == 0 else None
             axes.plot(step * np.arange(1, count + 1), path, style, color=COLOURS[k], label=label)
         axes.axhline(float(limit_covariance(q)[0, 0]), color=THEORY, ls=(0, (4, 2.2)), lw=1.0)
     axes.set(xlabel="steps × η", ylabel="variance", title="the bias is that of T", ylim=(0, 1.05))
