@@ -154,6 +154,10 @@ def _draw(found: Any, runs: int, seed: int, file: Any, as_json: bool) -> None:
 
     fields = ("activation", "d", "sigma_w", "sigma_b", "attention", "beta")
     changes = {name: getattr(found, name) for name in fields} | {"runs": runs, "seed": seed}
-    changes |= {"largest": max(20, 2 * found.d), "until": min(1.0, 3 / max(abs(found.lyapunov_exponent), 1e-3))}
+    changes |= {
+        "gap": GAP,
+        "largest": max(20, 2 * found.d),
+        "until": min(1.0, 3 / max(abs(found.lyapunov_exponent), 1e-3)),
+    }
     save_figure(FIGURES["followups/synchronisation"].draw("quick", changes), file)
     console(stderr=as_json).print(f"figure: {file.resolve()}", soft_wrap=True)

@@ -312,6 +312,14 @@ def _tail_shows(s: Heads, rate: float, times: np.ndarray, tokens: np.ndarray, la
     return bool(abs(late_rate(times, found)[0] / rate - 1) <= 0.01)
 
 
+def _settling_elsewhere(right: Any, size: float) -> Any:
+    def moved(s: Heads) -> Decaying:
+        path = right(s)
+        return Decaying(path.base + size * path.swing, path.swing, float(path.decay))
+
+    return moved
+
+
 claim(
     "followups/G2",
     TIME_DEPENDENT,
@@ -329,11 +337,10 @@ claim(
     simulate=simulate_settling,
     predict=predict_settling,
     axes=Axes("depth-time t", "max|v|", y_scale="log"),
-    mistakes=(Mistake("matrices", "heads that settle {:.0%} elsewhere in the engine", lambda right, size: lambda s: (
-        right(s)[0] + size * right(s)[1], right(s)[1]), (0.01, 0.1, 0.5)),),
+    mistakes=(Mistake("engine_path", "heads that settle {:.0%} of their change elsewhere", _settling_elsewhere),),
     marks=("abstract", "derived", "assumed"),
     convention=CONVENTION,
-)  # fmt: skip
+)
 
 
 # --- G3: weights that do not

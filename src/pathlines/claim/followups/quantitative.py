@@ -445,7 +445,7 @@ claim(
     simulate=simulate_poles,
     predict=predict_poles,
     axes=Axes("depth-time t", "W₂"),
-    mistakes=(Mistake("poles", "the second atom turned by {:.0%} of a radian", _turned, (1e-12, 1e-6, 0.01)),),
+    mistakes=(Mistake("poles", "the second atom turned by {:g} of a radian", _turned, (1e-12, 1e-6, 0.01)),),
     marks=("secondary", "derived"),
     convention=CONVENTION,
 )

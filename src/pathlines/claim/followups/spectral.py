@@ -438,7 +438,7 @@ claim(
     mistakes=(
         Mistake(
             "_circle",
-            "the pair {:.0%} too far along",
+            "q too large by the share {:g}",
             lambda right, size: lambda q, m, k: right(float(np.clip((1 + size) * q, -1, 1)), m, k),
             (1e-10, 1e-6, 0.01),
         ),

@@ -76,7 +76,7 @@ def _map(figure: Figure, axes: Axes, s: Map) -> None:
     norm = SymLogNorm(1.0, vmin=-reach, vmax=reach)  # relu sinks to -2 while tanh climbs to 100
     shown = axes.pcolormesh(dims, sizes, found, cmap="RdBu_r", norm=norm, shading="nearest", rasterized=True)
     axes.grid(visible=False)
-    figure.colorbar(shown, ax=axes, label=r"$\Lambda/k(1)$")
+    figure.colorbar(shown, ax=axes).ax.set_title(r"$\Lambda/k(1)$", fontsize=9)
     fine = np.linspace(sizes[0], sizes[-1], 8 * s.side)
     edge = np.array([critical_dimension(s.activation, w, s.sigma_b, s.attention) for w in fine])
     axes.plot(np.where(edge <= dims[-1], edge, np.nan), fine, color=INK, lw=1.4)
@@ -108,4 +108,5 @@ def _pairs(axes: Axes, s: Map, d: int, colour: Any) -> None:
         axes.plot(times, mean, color=colour, label=f"d = {d}, {s.runs} pairs")
         axes.fill_between(times, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.2, lw=0)
     fields = (s.activation, s.sigma_w, s.sigma_b, s.attention, s.beta)
-    theory_line(axes, times, pair_mean("log", s.gap, times, d, *fields).values, f"limit, d = {d}")
+    law, own = pair_mean("log", s.gap, times, d, *fields).values, {} if s.runs > 1 else {"color": colour}
+    theory_line(axes, times, law, f"limit, d = {d}", **own)
