@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pathlines.claim import CLAIMS
 from pathlines.claim.clustering.spectral_selection import unresolved
 from pathlines.claim.followups.dual_filter import Random, Tracked, drawn, predict_weights
 from pathlines.claim.followups.multi_head import Heads, predict_settling
@@ -52,3 +53,10 @@ def test_neighbours_that_hold_one_another_delay_the_crossover():
 
 def test_rates_that_do_not_change_are_settled():
     assert settled_rate(np.zeros(3)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["D1", "D3", "P2", "P3", "Q1", "Q2", "Q3", "Q5", "S1", "T1", "T2", "T3"])
+def test_full_sizes_are_decided_by_what_is_known(name):
+    """Where the prediction is quick; the others take their simulation to say so."""
+    claim = CLAIMS[f"followups/{name}"]
+    assert not claim.predict(claim.setting("full")).undecided

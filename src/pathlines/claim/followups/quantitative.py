@@ -94,7 +94,7 @@ claim(
     where="derived; the mean field at β = 0 on the circle",
     models=("usa",),
     quick=Kernel(),
-    full=Kernel(n=20_000, times=(1.0, 2.0, 5.0, 8.0)),
+    full=Kernel(n=20_000, times=(1.0, 2.0, 5.0, 6.5)),
     within={"radius": relative(1e-7, _SOLVED, errors=1), "distance": relative(1e-7, _SOLVED)},
     simulate=simulate_kernel,
     predict=predict_kernel,
