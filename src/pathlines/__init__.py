@@ -45,6 +45,7 @@ _TOP = {
     "transport.verifier": "verify_schedule",
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
+    "sweep.study": "study",
     "sweep.verify": "verify",
     "architecture.read": "read_architecture",
     "limit.architecture.predict": "predict",

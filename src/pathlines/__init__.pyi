@@ -142,6 +142,7 @@ from pathlines.limit.reductions import simplex as simplex
 from pathlines.observable.sinkhorn import sinkhorn_iterations as sinkhorn_iterations
 from pathlines.observable.slow_manifold import slow_manifold_distance as slow_manifold_distance
 from pathlines.observable.overlap import smallest_overlap as smallest_overlap
+from pathlines.sweep.study import study as study
 from pathlines.observable.gaussian import theta as theta
 from pathlines.integrate.observe import positions as tokens
 from pathlines.observable.training import training_loss as training_loss

@@ -182,6 +182,7 @@ def good_calls():
         "pair_kernel": {"overlap": 0.5, "d": 4, "qk_dim": 2.0},
         "mean_participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
         "perceptron_potential": {"directions": ON_CIRCLE, "strengths": np.ones(3), "biases": np.zeros(3)},
+        "study": {"target": "sa", "axes": {"beta": [1.0]}, "repeat": 1, "record": "mean_overlap", "times": [0.1]},
         "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
         "export_page": {"run": None, "path": "run.html"},
         "plot": {"run": None},

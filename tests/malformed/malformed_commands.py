@@ -35,6 +35,7 @@ GOOD = {
     "probe": "probe {folder}/nowhere",
     "regime": "regime --layers 100",
     "staircase": "staircase --angles 0,1,2.5",
+    "sweep": "sweep sa --axis beta=1,2 --n 4 --until 0.1 --record mean_overlap",
     "synchronise": "synchronise --d 8",
     "tradeoff": "tradeoff --n 8",
     "transport": "transport check {folder}/no-such-file.json",
@@ -42,7 +43,8 @@ GOOD = {
 MEANT = {
     ("misassignment", "--mean-angle"): {"-1"},
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
-    ("run", "--seed"): {"-1"}, ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
+    ("run", "--seed"): {"-1"}, ("sweep", "--seed"): {"-1"}, ("sweep", "--record"): {""}, ("sweep", "--times"): {""},
+    ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
     ("synchronise", "--seed"): {"-1"}, ("context", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},
     ("figure", "--figure"): {"{folder}", "{folder}/x"}, ("run", "--animate"): {"{folder}"},

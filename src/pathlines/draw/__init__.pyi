@@ -59,6 +59,7 @@ from pathlines.draw.style import save_figure as save_figure
 from pathlines.draw.claim_tables import seed_table as seed_table
 from pathlines.draw.staircase_figure import staircase_figure as staircase_figure
 from pathlines.draw.staircase_figure import steps as steps
+from pathlines.draw.study_figure import study_figure as study_figure
 from pathlines.draw.style import theory_line as theory_line
 from pathlines.draw.film import token_paths as token_paths
 from pathlines.draw.animation import write_reel as write_reel

@@ -19,6 +19,8 @@ from pathlines.foundation import vocabulary as of
 from pathlines.foundation.setting import Setting, means
 
 PLAIN = (bool, int, float, str)
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of a parameter that has none."""
 Deviation = Annotated[of.NonNegative, means("standard deviation of the entries")]
 
 MEANINGS: dict[str, Any] = {
@@ -101,8 +103,13 @@ MEANINGS: dict[str, Any] = {
 @cache
 def record_of(build: Callable[..., Any]) -> type[Setting]:
     """The parameters of a builder as a record, in the order of its signature."""
-    fields = [(p.name, _kind(p), _default(p)) for p in _signature(build).parameters.values()]
-    made: Any = msgspec.defstruct("Parameters", fields, bases=(Setting,), frozen=True)
+    return joined_record([(p.name, _kind(p), _default(p)) for p in _signature(build).parameters.values()])
+
+
+def joined_record(fields: list[tuple[str, Any, Any]]) -> type[Setting]:
+    """A record of fields (name, type, default); those whose default is ``REQUIRED`` must be given."""
+    ready = [(name, kind) if default is REQUIRED else (name, kind, default) for name, kind, default in fields]
+    made: Any = msgspec.defstruct("Parameters", ready, bases=(Setting,), frozen=True, kw_only=True)
     return made
 
 
@@ -129,7 +136,9 @@ def _kind(parameter: inspect.Parameter) -> Any:
 
 
 def _fits(default: Any, kind: Any) -> bool:
-    """Whether a shared meaning is that of this parameter: its default must be allowed."""
+    """Whether a shared meaning is that of this parameter: its default, if it has one, must be allowed."""
+    if default is REQUIRED:
+        return True
     try:
         msgspec.convert(default, kind | None)
     except msgspec.ValidationError:

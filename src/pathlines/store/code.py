@@ -44,6 +44,16 @@ def fingerprint(*modules: str, files: tuple[str, ...] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
+def imported_by(text: str, beside: Path) -> tuple[str, ...]:
+    """Source files, ours and a person's, that a piece of Python imports which stands in the folder ``beside``."""
+    return tuple(sorted({str(p) for name in _names_of_a_user(text) for p in _paths(name, beside)}))
+
+
+def user_files(files: tuple[str, ...]) -> tuple[str, ...]:
+    """The files of a person that these ones import, directly or not, themselves included."""
+    return tuple(sorted(p for p in _closure((), files) if PACKAGE not in Path(p).parents))
+
+
 def versions() -> dict[str, str]:
     """Versions of the libraries that compute, and the settings that choose what does."""
     found = {name: _version(name) for name in COMPUTING}

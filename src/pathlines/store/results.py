@@ -120,6 +120,25 @@ class Store:
         whole = {"sha256": _document_digest(document), "document": document}
         return self._write(self.path(name, ".json"), json.dumps(whole, ensure_ascii=False).encode())
 
+    def get_bytes(self, name: str, suffix: str) -> bytes | None:
+        """Stored bytes whose seal is right, or ``None`` as in ``get``."""
+        path = self.path(name, suffix)
+        try:
+            body, mark, seal = path.read_bytes().rpartition(SEAL)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _distrust(path, f"it cannot be read ({type(error).__name__})")
+            return None
+        if mark and seal == hashlib.sha256(body).hexdigest().encode():
+            return body
+        _distrust(path, "its checksum does not match")
+        return None
+
+    def put_bytes(self, name: str, suffix: str, body: bytes) -> Path:
+        """Write bytes with a seal, whole or not at all: a tenth of the time of a netCDF file of few numbers."""
+        return self._write(self.path(name, suffix), body + SEAL + hashlib.sha256(body).hexdigest().encode())
+
     def check_writable(self) -> None:
         """Raise ``StoreError`` now rather than after hours of computing."""
         with self._remedy():
@@ -138,9 +157,9 @@ class Store:
                 "set PATHLINES_STORE to a folder that can."
             ) from error
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, suffix: str = ".nc") -> None:
         """Forget a result."""
-        self.path(name).unlink(missing_ok=True)
+        self.path(name, suffix).unlink(missing_ok=True)
 
 
 def _document_digest(document: Any) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -43,14 +44,17 @@ def spread(
     count: int,
     started: Callable[[Any], None] | None = None,
     apart: bool = False,
+    quickly: bool = True,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield (item, work(item)) as items finish; a group is done by one worker in its order, so that it shares programs.
 
     A worker that dies (the kernel out of memory, a crash) is replaced; its item is ``Lost`` and the rest of its group
-    goes on. With ``apart``, each group has a process of its own. ``work`` must be importable by name and raise nothing.
+    goes on. With ``apart``, each group has a process of its own; without ``quickly``, programs are compiled for speed.
+    ``work`` must be importable by name and raise nothing.
     """
     os.environ.update({k: os.environ.get(k) or v for k, v in ENVIRONMENT.items()})
-    compile_quickly(os.environ)
+    if quickly:
+        compile_quickly(os.environ)
     queue = [list(g) for g in groups if g]
     workers = [_started(work) for _ in range(min(count, len(queue)))]
     try:
@@ -92,7 +96,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        self.process.start()
+        with _without_the_script():
+            self.process.start()
         theirs.close()
         self.items: list[Any] = []
 
@@ -113,6 +118,18 @@ class _Worker:
         except (EOFError, OSError):
             self.process.join()
             return item, Lost(_cause(self.process.exitcode))
+
+
+@contextmanager
+def _without_the_script() -> Iterator[None]:
+    """A spawned process would run the script again that started it; ``work`` is found by its module."""
+    main = sys.modules["__main__"]
+    kept: dict[str, Any] = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
+    main.__dict__["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.__dict__.update(kept)
 
 
 def _cause(code: int | None) -> str:

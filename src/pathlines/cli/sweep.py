@@ -1,0 +1,187 @@
+"""pathlines sweep: a model, a claim or a function at many settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathlines.cli.common import AsJson, Figure, Force, Fresh, check_outputs, console, loaded_files, ready
+from pathlines.cli.complete import cited
+from pathlines.cli.generated import Choice, as_choice, names_on, with_choices
+from pathlines.cli.standing import Board, explain, summary
+
+OWN = (
+    "axis",
+    "repeat",
+    "record",
+    "times",
+    "full",
+    "on",
+    "workers",
+    "out",
+    "figure",
+    "dry_run",
+    "retry_failed",
+    "extend",
+)
+"""Options of the verb, which fields of a setting do not take away (an axis over one still can be made)."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    with_choices(app, "sweep", sweep, parameters, "What stays the same")
+
+
+def parameters(command: Any, words: list[str]) -> list[Choice]:
+    """The options of the model or claim that a line names."""
+    ready()
+    from pathlines.foundation.errors import UnknownNameError
+    from pathlines.foundation.setting import fields
+    from pathlines.sweep.study_file import SUFFIXES
+    from pathlines.sweep.subject import fixed_setting, found_by_name
+
+    found = names_on(command, words, ())
+    if not found or Path(found[0]).suffix in SUFFIXES:
+        return []
+    try:
+        known = found_by_name(found[0], ())
+    except UnknownNameError:
+        return []
+    values = fixed_setting(known, {})
+    return [as_choice(f, values.get(f.name)) for f in fields(known.record) if f.name not in OWN]
+
+
+def sweep(
+    target: Annotated[
+        str,
+        typer.Argument(help="A model, a claim, FILE.py that makes a study, or FILE.toml.", autocompletion=cited),
+    ],
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--axis",
+            metavar="NAME=VALUES",
+            help="beta=1:9:9, n=8:128:log, n=16,32,64, beta=0:9:random:50, beta=0:9:halton:50; n/d=16,64/2,3 together.",
+        ),
+    ] = None,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with derived seeds.")] = 1,
+    record: Annotated[
+        str, typer.Option("--record", help="Observables, comma separated (models); a few by default.")
+    ] = "",
+    times: Annotated[
+        str, typer.Option("--times", metavar="LOW:HIGH:COUNT", help="Depth-times of records; by default the end.")
+    ] = "",
+    full: Annotated[bool, typer.Option("--full", help="The paper's size of a claim instead of the quick one.")] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on", help="serial, processes, dask, tcp://… (a scheduler) or cluster.toml.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes: one per core.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.nc", help="Write the labelled array here.")] = None,
+    figure: Figure = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how many runs, how long, how large; run none.")
+    ] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
+    extend: Annotated[bool, typer.Option("--extend", help="Add the points to those of the study in --out.")] = False,
+    fresh: Fresh = False,
+    as_json: AsJson = False,
+    force: Force = False,
+    **chosen: Any,
+) -> None:
+    """Run a model, a claim or a function of yours at all settings of some axes, and label what comes out.
+
+    Settings that share a compiled program run side by side. Every finished chunk is kept before it is counted: after
+    Ctrl-C, a kill or a full disk the same command goes on from there, and two of them at once share the work. A setting
+    that fails is recorded with its reason, the study goes on, and the exit code is 1.
+
+    Fields of the model or claim are options, for what stays the same: `pathlines sweep sa --help` lists them.
+
+    Examples: `pathlines sweep sa --axis beta=1:9:9 --axis n=16,32,64 --repeat 20 --record cluster_count --until 30
+    --out study.nc`, `pathlines sweep clustering/CL-21 --axis n=8:32:log`, `pathlines sweep my_study.py --on processes`.
+    """
+    ready()
+    from pathlines.sweep.engines import check_engine
+    from pathlines.sweep.foresight import check_forecast
+    from pathlines.sweep.outline import require_same
+
+    check_outputs(out, figures=(figure,))
+    made = _study(target, axis or [], repeat, record, times, full, chosen)
+    where = on or ("serial" if made.known.subject.kind == "model" else "processes")
+    check_engine(where)
+    if out is not None:
+        if extend:
+            made = made.extended(out)
+        else:
+            require_same(out, made.outline())
+    forecast = made.predict()
+    check_forecast(made.known.title, forecast, force)
+    with Board(as_json, where) as board:
+        import msgspec
+
+        board.say("planned", **msgspec.to_builtins(forecast), shape=made.shape, outline=made.outline())
+        if not as_json:
+            explain(made, forecast, where)
+        if dry_run:
+            return
+        data = _run(made, board, on=where, fresh=fresh, retry_failed=retry_failed, workers=workers)
+        board.say("finished", **board.last._asdict(), errors=data.attrs["errors"].split("\n"))
+    if not as_json:
+        summary(data, board.last)
+    _write(data, out, figure, quiet=as_json)
+    if board.last.failed:
+        raise typer.Exit(1)
+
+
+def _study(
+    target: str, axis: list[str], repeat: int, record: str, times: str, full: bool, chosen: dict[str, Any]
+) -> Any:
+    from pathlines.foundation.errors import ArgumentError
+    from pathlines.sweep.study import study
+    from pathlines.sweep.study_file import SUFFIXES, study_in
+
+    if Path(target).suffix in SUFFIXES:
+        if axis or record or times or full or chosen or repeat > 1:
+            raise ArgumentError(f"The study of {target} stands in it: change it there, not on the command line.")
+        return study_in(Path(target))
+    axes: dict[str, str] = {}
+    for one in axis:
+        name, equals, values = one.partition("=")
+        if not equals or not name:
+            raise ArgumentError(f"Option --axis takes NAME=VALUES, but got {one!r}.")
+        if name in axes:
+            raise ArgumentError(f"Axis `{name}` is given twice.")
+        axes[name] = values
+    more: dict[str, Any] = {"record": tuple(x.strip() for x in record.split(",") if x.strip())} if record else {}
+    more |= {"times": times} if times else {}
+    size = "full" if full else "quick"
+    return study(target, axes, repeat=repeat, size=size, load=loaded_files(), **more, **chosen)
+
+
+def _run(made: Any, board: Board, **how: Any) -> Any:
+    try:
+        return made.run(watch=board.see, **how)
+    except KeyboardInterrupt:
+        if board.last is not None and not board.as_json:
+            kept = f"{board.last.done} of {board.last.total} runs are kept"
+            console(stderr=True).print(f"pathlines: {kept}.", soft_wrap=True)
+        raise
+
+
+def _write(data: Any, out: Path | None, figure: Path | None, quiet: bool) -> None:
+    if out is not None:
+        from pathlines.foundation.files import write_whole
+        from pathlines.store.results import file_bytes
+
+        write_whole(out, file_bytes(data))
+    if figure is not None:
+        from pathlines.draw import save_figure, study_figure
+
+        save_figure(study_figure(data), figure)
+    for label, path in (("study", out), ("figure", figure)):
+        if path is not None and not quiet:
+            console().print(f"{label}: {path.resolve()}", soft_wrap=True)
