@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +30,6 @@ def many_waves(x, k: int = 1):
     return {"y": np.sin(k * x), "z": np.outer(x, np.arange(3))}
 
 
-def counted(x: float, log: str = "") -> float:
-    """Its value, and a line in a file for each call."""
-    with Path(log).open("a") as file:
-        file.write(f"{x}\n")
-    return 2 * x
-
-
 def deadly(x: float, folder: str = "") -> float:
     """Kills its process at x = 3, always, and at x = 5 the first time."""
     mark = Path(folder) / "killed"
@@ -47,3 +41,19 @@ def deadly(x: float, folder: str = "") -> float:
 
 def gentle(beta: float = 1.0) -> pl.Model:
     return pl.SelfAttention(beta / 2)
+
+
+def watched(x: float, log: str = "", pause: float = 0.0) -> dict:
+    """Numbers of x, and a line in a file for each call, after a pause."""
+    time.sleep(pause)
+    with Path(log).open("a") as file:
+        file.write(f"{x}\n")
+    return {"sine": np.sin(x), "powers": x ** np.arange(4)}
+
+
+def drive(axes, fixed, store, queue=None):
+    """A driver in a process of its own."""
+    last = []
+    pl.study(watched, axes, **fixed).run(store=store, watch=last.append)
+    if queue is not None:
+        queue.put(last[-1].computed)

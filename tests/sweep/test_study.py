@@ -69,7 +69,7 @@ def test_processes_give_the_bits_of_this_one(whole, tmp_path):
 
 
 def test_another_width_of_lanes_changes_the_program_and_is_fixed_by_the_problem():
-    assert model_runs.lane_width(32, 3) == 16 and model_runs.lane_width(4096, 3) == 1
+    assert model_runs.lane_width(32, 3) == 8 and model_runs.lane_width(4096, 3) == 1
 
 
 def test_what_is_stored_is_not_computed_again(tmp_path):

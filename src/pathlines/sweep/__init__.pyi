@@ -63,6 +63,7 @@ from pathlines.sweep.engines import check_engine as check_engine
 from pathlines.sweep.foresight import check_forecast as check_forecast
 from pathlines.sweep.request import check_size as check_size
 from pathlines.sweep.foresight import chunk_size as chunk_size
+from pathlines.sweep.leases import clear_abandoned as clear_abandoned
 from pathlines.sweep.request import compute as compute
 from pathlines.sweep.points import concatenated as concatenated
 from pathlines.sweep.model_runs import cores as cores

@@ -14,6 +14,7 @@ from pathlines.foundation.errors import PathlinesError, StoreError
 from pathlines.sweep.chunks import ChunkStore, Kept
 from pathlines.sweep.engines import Engine
 from pathlines.sweep.grid import Grid
+from pathlines.sweep.leases import clear_abandoned
 from pathlines.sweep.plan import Chunk, StudyPlan
 from pathlines.sweep.points import MISSING, Layout, gathered
 from pathlines.sweep.subject import Subject
@@ -86,6 +87,7 @@ class Drive:
     def through(self, left: list[_Part], engine: Engine) -> Iterator[Standing]:
         """Compute what is left, with how it stands after each chunk."""
         self._code = engine_code()
+        clear_abandoned(self.chunks.folder)
         while left:
             held: list[_Part] = []
             again: list[_Part] = []

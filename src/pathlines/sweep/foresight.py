@@ -32,6 +32,8 @@ PAIR = 1.0e-9
 COMPONENT = 1.5e-10
 DRIFTS_AT_LEAST, DRIFTS_A_TIME = 90.0, 14.0
 """Drifts of an adaptive flow at rtol = 1e-6, and how many more for each unit of depth-time."""
+QUICKLY_ASKED = 10**6
+"""Numbers of a start up to which a model is asked, before anything runs, whether it has what is recorded."""
 BASE_MEMORY = 4e8
 """Bytes of a process that has imported everything."""
 
@@ -130,9 +132,8 @@ def check_forecast(title: str, forecast: Forecast, force: bool = False) -> None:
 
 def with_record(known: Known, first: dict[str, Any], record: tuple[Recorded, ...], times: tuple[float, ...]) -> Known:
     """The subject with what it records, which is asked of the first setting without running it."""
-    runs = ModelRuns(known.thing, known.subject.name, (), ())
     if not record:
-        model = runs.model_at(first)
+        model = ModelRuns(known.thing, known.subject.name, (), ()).model_at(first)
         pairs = ("mean_overlap",) if first["n"] > 1 else ()
         if isinstance(model, HasRandomLayers):
             names: tuple[str, ...] = (*pairs, "mean_square", "effective_rank") if model.on_sphere else ()
@@ -142,6 +143,7 @@ def with_record(known: Known, first: dict[str, Any], record: tuple[Recorded, ...
             names = (*(("energy_fraction",) if isinstance(model, HasEnergy) else ()), "cluster_count", *pairs)
         record = tuple((name, ()) for name in names)
     chosen = tuple(OBSERVABLES[n].at(**dict(p)) if p else OBSERVABLES[n] for n, p in record)
-    ModelRuns(known.thing, known.subject.name, chosen, times).shapes(first)
+    if first["n"] * first["d"] <= QUICKLY_ASKED:
+        ModelRuns(known.thing, known.subject.name, chosen, times).shapes(first)
     subject = msgspec.structs.replace(known.subject, record=record, times=times)
     return msgspec.structs.replace(known, subject=subject)

@@ -58,6 +58,14 @@ def leased(folder: Path, name: str) -> Iterator[bool]:
             path.unlink()
 
 
+def clear_abandoned(folder: Path) -> None:
+    """Remove leases that killed processes left beside what they had finished."""
+    for path in folder.glob("*.lease") if folder.is_dir() else ():
+        with suppress(OSError), FileLock(folder / LOCK):
+            if _abandoned(folder, path):
+                path.unlink(missing_ok=True)
+
+
 def _take(folder: Path, path: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)

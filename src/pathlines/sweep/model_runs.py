@@ -39,7 +39,7 @@ from pathlines.model.base import Snapshot
 from pathlines.model.capability import HasRandomLayers, horizon_of
 from pathlines.sweep.points import Layout, Points, Results, as_floats, concatenated, gathered, numbered, one_line
 
-LANE_WORK = 1 << 14
+LANE_WORK = 1 << 13
 """Pairs × width of a group of lanes: enough to fill vector units, few enough that lanes do not wait for one another."""
 MOST_LANES = 64
 MAX_STEPS = 100_000
@@ -131,7 +131,10 @@ class ModelRuns:
 
     def _of_one_kind(self, rows: list[dict[str, Any]]) -> Results:
         """Settings with the same fields of ``RunSetting`` but the seed."""
-        models, which, errors = self._models(rows)
+        try:
+            models, which, errors = self._models(rows)
+        except PathlinesError as error:
+            return gathered([one_line(error)] * len(rows), self.layout())
         first = next((m for m in models if m is not None), None)
         if first is None:
             return gathered([errors[w] for w in which], self.layout())
@@ -142,6 +145,7 @@ class ModelRuns:
 
     def _models(self, rows: list[dict[str, Any]]) -> tuple[list[Any], list[int], list[str]]:
         """Each model once, which one each row has, and for each model why there is none."""
+        start = self._law(rows[0])(jax.random.key(0))
         names = [f.name for f in msgspec.structs.fields(record_of(self.build))]
         place: dict[Hashable, int] = {}
         models: list[Any] = []
@@ -151,17 +155,17 @@ class ModelRuns:
             key = _hashable({name: row.get(name) for name in names})
             if key not in place:
                 place[key] = len(models)
-                model, error = self._admitted(row)
+                model, error = self._admitted(row, start)
                 models.append(model)
                 errors.append(error)
             which.append(place[key])
         return models, which, errors
 
-    def _admitted(self, row: dict[str, Any]) -> tuple[Any, str]:
+    def _admitted(self, row: dict[str, Any], start: Any) -> tuple[Any, str]:
         """The model of a setting cast to its precision, or why there is none."""
         try:
             model = self.model_at(row)
-            tokens = checked_start(model, self._law(row)(jax.random.key(0)))
+            tokens = checked_start(model, start)
             checked_observables(self.record, [model], tokens.dtype)
             limit, why = horizon_of(model, tokens)
             last = self.times[-1] if self.times else row["until"]
