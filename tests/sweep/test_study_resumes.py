@@ -22,7 +22,7 @@ COUNT = 31
 
 
 def chunks(store):
-    return sorted(Path(store).glob("studies/*/*.chunk"))
+    return sorted(Path(store).glob("studies/*/[!.]*.chunk"))
 
 
 def calls(fixed):

@@ -40,6 +40,9 @@ Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claims, e.g. beta=3.")
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Worker processes (default: one per core).")]
+On = Annotated[
+    str, typer.Option("--on", help="processes, dask, tcp://… (a scheduler) or cluster.toml.", show_default=False)
+]
 Power = Annotated[bool, typer.Option("--power", help="Also measure the smallest error that each number would notice.")]
 FromSeed = Annotated[
     int | None, typer.Option("--seed", help="Seed of everything that is drawn (default: the claim's own).")
@@ -66,6 +69,7 @@ def verify(
     set_: Changes = None,
     fresh: Fresh = False,
     jobs: Jobs = None,
+    on: On = "processes",
     power: Power = False,
     seed: FromSeed = None,
     seeds: Seeds = 0,
@@ -94,10 +98,11 @@ def verify(
     ready()
     check_outputs(report, table)
     _check_options(table, power, seeds, costs, set_)
+    _check_on(on, costs)
     size, began, changes = "full" if full else "quick", time.monotonic(), parse_changes(set_)
     _check_sizes(patterns or ["*"], size, changes, force)
     queue = _queue(patterns or ["*"], size, changes, seed, seeds, power)
-    finished = _run(queue, fresh, jobs, quiet=as_json, costs=costs)
+    finished = _run(queue, fresh, jobs, quiet=as_json, costs=costs, on=on)
     outcomes = [f.outcome for f in finished if f.outcome is not None]
     failures = [f for f in finished if f.outcome is None]
     if as_json:
@@ -123,6 +128,16 @@ def _check_options(table: Path | None, power: bool, seeds: int, costs: bool, cha
         raise ArgumentError("Options --power and --seeds answer different questions: give one of them.")
     if costs and (power or seeds or changes):
         raise ArgumentError("Option --costs measures claims as they are: give it without --power, --seeds and --set.")
+
+
+def _check_on(on: str, costs: bool) -> None:
+    """Refuse what names no engine, and costs of machines that are not this one."""
+    from pathlines.sweep.cluster import is_cluster
+
+    if on != "processes" and not is_cluster(on):
+        raise ArgumentError(f"Option --on takes processes, dask, tcp://… or a file cluster.toml, but got {on!r}.")
+    if costs and on != "processes":
+        raise ArgumentError("Option --costs measures on this machine: give it without --on.")
 
 
 def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> None:
@@ -156,7 +171,7 @@ def _queue(patterns: list[str], size: str, changes: dict, seed: int | None, seed
     ]
 
 
-def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs: bool) -> list[Any]:
+def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs: bool, on: str) -> list[Any]:
     """What became of each job, in the order of their names; measured costs are kept beside the claims."""
     from pathlines.claim import CLAIMS
     from pathlines.claim.cost import keep_cost
@@ -164,8 +179,9 @@ def _run(queue: list[Any], fresh: bool, jobs: int | None, *, quiet: bool, costs:
     from pathlines.sweep.verify import verify_jobs as sweep
 
     finished = []
+    how: dict[str, Any] = {"fresh": fresh, "workers": jobs, "costs": costs, "on": on}
     with Live(len(queue), quiet=quiet) as live:
-        for item in sweep(queue, store=Store(), fresh=fresh, workers=jobs, started=live.begin, costs=costs):
+        for item in sweep(queue, store=Store(), started=live.begin, **how):
             finished.append(item)
             live.end(item)
             if item.cost is not None:

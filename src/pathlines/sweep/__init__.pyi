@@ -3,6 +3,7 @@ from pathlines.sweep import axes as axes
 from pathlines.sweep import bench as bench
 from pathlines.sweep import chunks as chunks
 from pathlines.sweep import claim_runs as claim_runs
+from pathlines.sweep import cluster as cluster
 from pathlines.sweep import drive as drive
 from pathlines.sweep import engines as engines
 from pathlines.sweep import foresight as foresight
@@ -26,6 +27,7 @@ from pathlines.sweep.axes import Axis as Axis
 from pathlines.sweep.plan import Chunk as Chunk
 from pathlines.sweep.chunks import ChunkStore as ChunkStore
 from pathlines.sweep.claim_runs import ClaimRuns as ClaimRuns
+from pathlines.sweep.cluster import DaskCluster as DaskCluster
 from pathlines.sweep.drive import Drive as Drive
 from pathlines.sweep.generic_ends import End as End
 from pathlines.sweep.engines import Engine as Engine
@@ -85,6 +87,7 @@ from pathlines.sweep.subject import found_by_name as found_by_name
 from pathlines.sweep.points import gathered as gathered
 from pathlines.sweep.general_weights import general_weights_diagram as general_weights_diagram
 from pathlines.sweep.generic_ends import generic_ends as generic_ends
+from pathlines.sweep.cluster import is_cluster as is_cluster
 from pathlines.sweep.outline import joined_axes as joined_axes
 from pathlines.sweep.model_runs import lane_width as lane_width
 from pathlines.sweep.request import law_of as law_of
@@ -121,4 +124,6 @@ from pathlines.sweep.request import usual_record as usual_record
 from pathlines.sweep.verify import verify as verify
 from pathlines.sweep.verify import verify_jobs as verify_jobs
 from pathlines.sweep.foresight import with_record as with_record
+from pathlines.sweep.workers import without_the_script as without_the_script
 from pathlines.sweep.tasks import work as work
+from pathlines.sweep.cluster import work_elsewhere as work_elsewhere

@@ -41,8 +41,8 @@ class ChunkStore:
         return self.store.root
 
     def names(self) -> set[str]:
-        """Names of all chunks that are there."""
-        return {path.stem for path in self.folder.glob(f"*{SUFFIX}")} if self.folder.is_dir() else set()
+        """Names of all chunks that are there; what a killed writer left unfinished begins with a dot."""
+        return {path.stem for path in self.folder.glob(f"[!.]*{SUFFIX}")} if self.folder.is_dir() else set()
 
     def get(self, name: str) -> Kept | None:
         """A chunk; ``None`` where there is none or it is damaged (a warning says so)."""

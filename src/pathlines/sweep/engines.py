@@ -1,4 +1,4 @@
-"""Where the chunks of a study are computed: in this process, or in processes of this machine."""
+"""Where the chunks of a study are computed: in this process, in processes of this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from pathlines.foundation.errors import ArgumentError, StoreError
+from pathlines.sweep.cluster import DaskCluster, is_cluster
 from pathlines.sweep.points import one_line
 from pathlines.sweep.subject import Known
 from pathlines.sweep.tasks import Report, Task, done, work
@@ -74,13 +75,15 @@ def shared_out(tasks: list[Task], count: int) -> list[list[Task]]:
 
 def check_engine(on: str) -> None:
     """Refuse what names no engine, before anything else is done."""
-    if on not in ("serial", "processes"):
+    if on not in ("serial", "processes") and not is_cluster(on):
         raise ArgumentError(f"Argument `on` must be {NAMES}, but is {on!r}.")
 
 
 def engine_named(on: str, known: Known, workers: int | None) -> Engine:
     """The engine that a person asked for."""
     check_engine(on)
+    if is_cluster(on):
+        return DaskCluster(on, workers)
     return Serial(known) if on == "serial" else Processes(workers)
 
 

@@ -25,7 +25,7 @@ from pathlines.store.results import Store, file_bytes
 from pathlines.sweep.axes import Axis, made_axes
 from pathlines.sweep.chunks import ChunkStore
 from pathlines.sweep.drive import Drive, Standing
-from pathlines.sweep.engines import engine_named, live_only
+from pathlines.sweep.engines import check_engine, engine_named, live_only
 from pathlines.sweep.foresight import Forecast, chunk_size, foreseen, with_record
 from pathlines.sweep.locate import EnoughRead, reading_a_script
 from pathlines.sweep.outline import outline_of, require_same
@@ -176,10 +176,10 @@ class Study:
         path = None if out is None else Path(out)
         if path is not None:
             require_same(path, self.outline())
-        engine = engine_named(on, self.known, workers)
+        check_engine(on)
         if on != "serial" and live_only(self.known):
-            engine.close()
             raise ArgumentError(f"`{self.known.title}` stands in no file, so workers cannot find it; use on='serial'.")
+        engine = engine_named(on, self.known, workers)
         try:
             data = self._through(engine, self._chunks(store), fresh, retry_failed, watch)
         finally:

@@ -24,6 +24,7 @@ from pathlines.foundation.programs import make_room_for_programs
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
+from pathlines.sweep.cluster import DaskCluster, is_cluster
 from pathlines.sweep.workers import Lost, spread
 
 
@@ -95,13 +96,14 @@ def verify_jobs(
     workers: int | None = None,
     started: Callable[[Job], None] | None = None,
     costs: bool = False,
+    on: str = "processes",
 ) -> Iterator[Finished]:
     """Yield each job as it finishes: stored outcomes first, the rest from worker processes, the longest first.
 
     Jobs of one simulation are done by one worker, which compiles their programs once, and where a claim and its
     erratum are asked for at one setting it is run once. Every outcome is in the store before it is yielded, so an
     interrupted sweep is resumed by calling again. With ``costs``, nothing is recalled and each claim is measured in a
-    process of its own.
+    process of its own. ``on`` may name a Dask cluster instead of the processes of this machine.
     """
     waiting = []
     for job in jobs:
@@ -113,7 +115,9 @@ def verify_jobs(
     if waiting:
         store.check_writable()
     count = min(workers or os.cpu_count() or 1, len(waiting))
-    if count <= 1 and not costs:
+    if waiting and is_cluster(on):
+        yield from _on_a_cluster(waiting, store, on, workers, started)
+    elif count <= 1 and not costs:
         last = LastSimulation()
         yield from (_here(job, store, started, last) for group in _groups(waiting) for job in group)
     else:
@@ -206,6 +210,18 @@ def _in_processes(
     work = _measured if costs else _in_worker
     for job, result in spread(work, groups, count, started, apart=costs):
         yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
+
+
+def _on_a_cluster(
+    jobs: list[Job], store: Store, on: str, workers: int | None, started: Callable[[Job], None] | None
+) -> Iterator[Finished]:
+    """Workers of a cluster judge, and this process keeps the outcomes; files to load must be there too."""
+    cluster = DaskCluster(on, workers)
+    try:
+        for job, result in cluster.spread(_in_worker, sorted(_groups(jobs), key=_seconds, reverse=True), started):
+            yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
+    finally:
+        cluster.close()
 
 
 def _seconds(group: list[Job]) -> float:

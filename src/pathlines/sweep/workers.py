@@ -96,7 +96,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
-        with _without_the_script():
+        with without_the_script():
             self.process.start()
         theirs.close()
         self.items: list[Any] = []
@@ -121,7 +121,7 @@ class _Worker:
 
 
 @contextmanager
-def _without_the_script() -> Iterator[None]:
+def without_the_script() -> Iterator[None]:
     """A spawned process would run the script again that started it; ``work`` is found by its module."""
     main = sys.modules["__main__"]
     kept: dict[str, Any] = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
