@@ -46,6 +46,7 @@ _TOP = {
     "store.runs": "open_run save_run",
     "sweep.phase": "phase_diagram",
     "sweep.study": "study",
+    "sweep.asymptotics": "asymptotics",
     "sweep.verify": "verify",
     "architecture.read": "read_architecture",
     "limit.architecture.predict": "predict",

@@ -47,6 +47,7 @@ from pathlines.advice.advice import advise as advise
 from pathlines.observable.sphere import alignment as alignment
 from pathlines.observable.gaussian import anisotropy as anisotropy
 from pathlines.observable.overlap import antipodal_pairs as antipodal_pairs
+from pathlines.sweep.asymptotics import asymptotics as asymptotics
 from pathlines.observable.participation import attention_entropy as attention_entropy
 from pathlines.observable.euclidean import attention_flatness as attention_flatness
 from pathlines.observable.sphere import attention_length as attention_length

@@ -12,6 +12,7 @@ from importlib import import_module
 
 import jax
 import numpy as np
+import xarray as xr
 
 import pathlines as pl
 from pathlines.architecture import from_numbers
@@ -42,6 +43,7 @@ def good_calls():
     normal = {"mean": np.zeros(2), "covariance": EYE}
     collapse = {"n": 8, "b": 1.0, "level": 0.5, "p": math.inf, "d": 16.0, "gamma0": 0.0}
     sde = pl.limit.homogenized.FiniteLawSDE(**finite)
+    fall = xr.Dataset({"y": ("n", [1.5, 1.25, 1.125])}, {"n": [2, 4, 8]})
     tree = {"sde": sde, "start": ON_CIRCLE, "until": 0.1, "function": np.sum}
     return {
         "CircleAttention": {"beta": 4.0, "multiplicities": np.ones(3), "shift": 0.0},
@@ -182,6 +184,7 @@ def good_calls():
         "pair_kernel": {"overlap": 0.5, "d": 4, "qk_dim": 2.0},
         "mean_participation": {"n": 8, "b": 1.0, "gamma": 0.5, "p": math.inf},
         "perceptron_potential": {"directions": ON_CIRCLE, "strengths": np.ones(3), "biases": np.zeros(3)},
+        "asymptotics": {"study": fall, "along": "n", "variable": "y", "tolerance": 0.05, "seed": 0},
         "study": {"target": "sa", "axes": {"beta": [1.0]}, "repeat": 1, "record": "mean_overlap", "times": [0.1]},
         "phase_diagram": {"d": 3, "betas": [1.0], "times": [0.1], "samples": 2, "n": 4, "delta": 1e-3, "rtol": 1e-4},
         "export_page": {"run": None, "path": "run.html"},

@@ -44,6 +44,7 @@ MEANT = {
     ("misassignment", "--mean-angle"): {"-1"},
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("sweep", "--seed"): {"-1"}, ("sweep", "--record"): {""}, ("sweep", "--times"): {""},
+    ("sweep", "--threshold"): {""},
     ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
     ("synchronise", "--seed"): {"-1"}, ("context", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},

@@ -88,6 +88,9 @@ def sweep(
     ] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
     extend: Annotated[bool, typer.Option("--extend", help="Add the points to those of the study in --out.")] = False,
+    threshold: Annotated[
+        str, typer.Option("--threshold", metavar="5%", help="From which size on is theory as near as that? (one axis)")
+    ] = "",
     fresh: Fresh = False,
     as_json: AsJson = False,
     force: Force = False,
@@ -102,7 +105,8 @@ def sweep(
     Fields of the model or claim are options, for what stays the same: `pathlines sweep sa --help` lists them.
 
     Examples: `pathlines sweep sa --axis beta=1:9:9 --axis n=16,32,64 --repeat 20 --record cluster_count --until 30
-    --out study.nc`, `pathlines sweep clustering/CL-21 --axis n=8:32:log`, `pathlines sweep my_study.py --on processes`.
+    --out study.nc`, `pathlines sweep clustering/CL-21 --axis n=8:128:log --threshold 5%`,
+    `pathlines sweep my_study.py --on processes`.
     """
     ready()
     from pathlines.sweep.engines import check_engine
@@ -110,7 +114,9 @@ def sweep(
     from pathlines.sweep.outline import require_same
 
     check_outputs(out, figures=(figure,))
+    near = _threshold(threshold)
     made = _study(target, axis or [], repeat, record, times, full, chosen)
+    along = _along(made) if near is not None else ""
     where = on or ("serial" if made.known.subject.kind == "model" else "processes")
     check_engine(where)
     if out is not None:
@@ -130,11 +136,59 @@ def sweep(
             return
         data = _run(made, board, on=where, fresh=fresh, retry_failed=retry_failed, workers=workers)
         board.say("finished", **board.last._asdict(), errors=data.attrs["errors"].split("\n"))
+        if near is not None:
+            found = _asymptotics(data, along, near, board)
     if not as_json:
         summary(data, board.last)
-    _write(data, out, figure, quiet=as_json)
+    drawn = (lambda: found.plot()) if near is not None else None
+    _write(data, out, figure, drawn, quiet=as_json)
     if board.last.failed:
         raise typer.Exit(1)
+
+
+def _threshold(text: str) -> float | None:
+    """5 % or .05 as a number."""
+    from pathlines.foundation.errors import ArgumentError
+
+    if not text:
+        return None
+    try:
+        near = float(text.rstrip("% ")) / (100 if text.rstrip().endswith("%") else 1)
+    except ValueError:
+        near = 0.0
+    if not 0 < near < 1:
+        raise ArgumentError(f"Option --threshold takes a share such as 5% or 0.05, but got {text!r}.")
+    return near
+
+
+def _along(made: Any) -> str:
+    """The one axis of numbers, along which --threshold looks."""
+    from pathlines.foundation.errors import ArgumentError
+    from pathlines.sweep.asymptotics import FEWEST
+
+    axes = [axis for axis in made.axes if axis.dim != "repeat"]
+    if made.known.subject.kind != "claim":
+        raise ArgumentError(
+            "Option --threshold compares with theory: it takes a claim (pl.asymptotics takes any theory)."
+        )
+    if len(axes) != 1 or len(axes[0]) < FEWEST:
+        raise ArgumentError(f"Option --threshold takes one axis of {FEWEST} or more sizes, such as --axis n=8:128:log.")
+    return str(axes[0].dim)
+
+
+def _asymptotics(data: Any, along: str, near: float, board: Board) -> Any:
+    """From which size on each quantity is near its theory; the first of them is drawn."""
+    from pathlines.sweep.asymptotics import asymptotics
+
+    names = [n for n in map(str, data.data_vars) if f"{n}_theory" in data]
+    found = [asymptotics(data, along, variable=name, tolerance=near) for name in names]
+    for one in found:
+        board.say(
+            "asymptotics", variable=one.variable, size=one.size, predicted_size=one.predicted_size, words=str(one)
+        )
+        if not board.as_json:
+            console().print(str(one), style="bold", soft_wrap=True)
+    return found[0]
 
 
 def _study(
@@ -172,7 +226,7 @@ def _run(made: Any, board: Board, **how: Any) -> Any:
         raise
 
 
-def _write(data: Any, out: Path | None, figure: Path | None, quiet: bool) -> None:
+def _write(data: Any, out: Path | None, figure: Path | None, drawn: Any, quiet: bool) -> None:
     if out is not None:
         from pathlines.foundation.files import write_whole
         from pathlines.store.results import file_bytes
@@ -181,7 +235,7 @@ def _write(data: Any, out: Path | None, figure: Path | None, quiet: bool) -> Non
     if figure is not None:
         from pathlines.draw import save_figure, study_figure
 
-        save_figure(study_figure(data), figure)
+        save_figure(study_figure(data) if drawn is None else drawn(), figure)
     for label, path in (("study", out), ("figure", figure)):
         if path is not None and not quiet:
             console().print(f"{label}: {path.resolve()}", soft_wrap=True)

@@ -22,6 +22,7 @@ from pathlines.draw.claim_tables import Table as Table
 from pathlines.draw.orthographic import View as View
 from pathlines.draw.report import anchor as anchor
 from pathlines.draw.animation import animation as animation
+from pathlines.draw.asymptotics_figure import asymptotics_figure as asymptotics_figure
 from pathlines.draw.style import band as band
 from pathlines.draw.bench_figure import bench_figure as bench_figure
 from pathlines.draw.animation import check_target as check_target

@@ -23,6 +23,7 @@ from pathlines.sweep import study_file as study_file
 from pathlines.sweep import subject as subject
 from pathlines.sweep import tasks as tasks
 from pathlines.sweep import workers as workers
+from pathlines.sweep.asymptotics import Asymptotics as Asymptotics
 from pathlines.sweep.axes import Axis as Axis
 from pathlines.sweep.plan import Chunk as Chunk
 from pathlines.sweep.chunks import ChunkStore as ChunkStore
@@ -33,6 +34,7 @@ from pathlines.sweep.generic_ends import End as End
 from pathlines.sweep.engines import Engine as Engine
 from pathlines.sweep.locate import EnoughRead as EnoughRead
 from pathlines.sweep.verify import Finished as Finished
+from pathlines.sweep.asymptotics import Fitted as Fitted
 from pathlines.sweep.foresight import Forecast as Forecast
 from pathlines.sweep.function_runs import FunctionRuns as FunctionRuns
 from pathlines.sweep.grid import Grid as Grid
@@ -59,6 +61,7 @@ from pathlines.sweep.plan import StudyPlan as StudyPlan
 from pathlines.sweep.subject import Subject as Subject
 from pathlines.sweep.tasks import Task as Task
 from pathlines.sweep.points import as_floats as as_floats
+from pathlines.sweep.asymptotics import asymptotics as asymptotics
 from pathlines.sweep.request import build as build
 from pathlines.sweep.request import can_draw as can_draw
 from pathlines.sweep.engines import check_engine as check_engine

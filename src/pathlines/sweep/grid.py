@@ -79,7 +79,9 @@ class Grid:
         dims = tuple(axis.dim for axis in axes)
         for name, column in self.values.items():
             inner = self.layout.dims.get(name, ())
-            inner = inner if len(inner) == column.ndim - 1 else tuple(f"{name}_{k}" for k in range(column.ndim - 1))
+            of = name.removesuffix("_theory").removesuffix("_error")
+            of = of if of in self.values else name
+            inner = inner if len(inner) == column.ndim - 1 else tuple(f"{of}_{k}" for k in range(column.ndim - 1))
             array = column.reshape(self.shape + column.shape[1:])
             data[name] = ((*dims, *inner), array, self.layout.attrs.get(name, {}))
         for name, values in self.layout.coords.items():
