@@ -88,6 +88,9 @@ def sweep(
     ] = False,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
     extend: Annotated[bool, typer.Option("--extend", help="Add the points to those of the study in --out.")] = False,
+    refine: Annotated[
+        int | None, typer.Option("--refine", metavar="N", min=4, help="Spend N runs where the answer changes.")
+    ] = None,
     threshold: Annotated[
         str, typer.Option("--threshold", metavar="5%", help="From which size on is theory as near as that? (one axis)")
     ] = "",
@@ -123,8 +126,8 @@ def sweep(
         if extend:
             made = made.extended(out)
         else:
-            require_same(out, made.outline())
-    forecast = made.predict()
+            require_same(out, made.outline(), but_axes=refine is not None)
+    forecast = made.predict() if refine is None else made.predict().of_runs(refine)
     check_forecast(made.known.title, forecast, force)
     with Board(as_json, where) as board:
         import msgspec
@@ -134,7 +137,8 @@ def sweep(
             explain(made, forecast, where)
         if dry_run:
             return
-        data = _run(made, board, on=where, fresh=fresh, retry_failed=retry_failed, workers=workers)
+        how = {"on": where, "fresh": fresh, "retry_failed": retry_failed, "workers": workers}
+        data = _run(made, board, refine, **how)
         board.say("finished", **board.last._asdict(), errors=data.attrs["errors"].split("\n"))
         if near is not None:
             found = _asymptotics(data, along, near, board)
@@ -216,9 +220,9 @@ def _study(
     return study(target, axes, repeat=repeat, size=size, load=loaded_files(), **more, **chosen)
 
 
-def _run(made: Any, board: Board, **how: Any) -> Any:
+def _run(made: Any, board: Board, refine: int | None, **how: Any) -> Any:
     try:
-        return made.run(watch=board.see, **how)
+        return made.run(watch=board.see, **how) if refine is None else made.refine(refine, watch=board.see, **how)
     except KeyboardInterrupt:
         if board.last is not None and not board.as_json:
             kept = f"{board.last.done} of {board.last.total} runs are kept"

@@ -10,6 +10,7 @@ from pathlines.sweep import foresight as foresight
 from pathlines.sweep import function_runs as function_runs
 from pathlines.sweep import general_weights as general_weights
 from pathlines.sweep import grid as grid
+from pathlines.sweep import half_collapse as half_collapse
 from pathlines.sweep import leases as leases
 from pathlines.sweep import locate as locate
 from pathlines.sweep import model_runs as model_runs
@@ -18,6 +19,7 @@ from pathlines.sweep import phase as phase
 from pathlines.sweep import plan as plan
 from pathlines.sweep import planner as planner
 from pathlines.sweep import points as points
+from pathlines.sweep import refine as refine
 from pathlines.sweep import request as request
 from pathlines.sweep import study_file as study_file
 from pathlines.sweep import subject as subject
@@ -90,6 +92,8 @@ from pathlines.sweep.subject import found_by_name as found_by_name
 from pathlines.sweep.points import gathered as gathered
 from pathlines.sweep.general_weights import general_weights_diagram as general_weights_diagram
 from pathlines.sweep.generic_ends import generic_ends as generic_ends
+from pathlines.sweep.half_collapse import half_collapse_time as half_collapse_time
+from pathlines.sweep.half_collapse import half_collapse_times as half_collapse_times
 from pathlines.sweep.cluster import is_cluster as is_cluster
 from pathlines.sweep.outline import joined_axes as joined_axes
 from pathlines.sweep.model_runs import lane_width as lane_width
@@ -99,6 +103,7 @@ from pathlines.sweep.engines import live_only as live_only
 from pathlines.sweep.locate import located as located
 from pathlines.sweep.axes import made_axes as made_axes
 from pathlines.sweep.chunks import matched as matched
+from pathlines.sweep.phase import merged_shares as merged_shares
 from pathlines.sweep.leases import myself as myself
 from pathlines.sweep.points import numbered as numbered
 from pathlines.sweep.subject import observables as observables
@@ -114,6 +119,7 @@ from pathlines.sweep.locate import reading_a_script as reading_a_script
 from pathlines.sweep.verify import recalled as recalled
 from pathlines.sweep.model_runs import record_of_runs as record_of_runs
 from pathlines.sweep.subject import recorded as recorded
+from pathlines.sweep.refine import refined as refined
 from pathlines.sweep.plan import repetitions as repetitions
 from pathlines.sweep.outline import require_same as require_same
 from pathlines.sweep.chunks import rows_of as rows_of

@@ -139,7 +139,7 @@ _NOTHING = object()
 
 def _fitting(value: Any, kind: Any) -> Any:
     plain = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-    if isinstance(plain, float) and not math.isfinite(plain):
+    if isinstance(plain, float) and math.isnan(plain):
         return _NOTHING
     for candidate in (plain, int(plain) if isinstance(plain, float) and plain.is_integer() else plain, [plain]):
         try:

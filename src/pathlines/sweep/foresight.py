@@ -49,6 +49,11 @@ class Forecast(msgspec.Struct, frozen=True):
     memory: float
     cores: int
 
+    def of_runs(self, runs: int) -> Forecast:
+        """The same for another number of runs, none of which is stored."""
+        seconds = None if self.seconds is None else self.seconds * runs / max(self.runs - self.stored, 1)
+        return msgspec.structs.replace(self, runs=runs, stored=0, seconds=seconds)
+
 
 def seconds_a_run(known: Known, row: dict[str, Any]) -> float | None:
     """Predicted seconds of one core for one setting; None where nobody has measured."""

@@ -25,11 +25,15 @@ def outline_of(known: Known, fixed: dict[str, Any], axes: tuple[Axis, ...]) -> d
     return plain
 
 
-def require_same(path: Path, outline: dict[str, Any]) -> None:
-    """Refuse to write over another study, saying in what it differs; a file that is no study is not written over."""
+def require_same(path: Path, outline: dict[str, Any], *, but_axes: bool = False) -> None:
+    """Refuse to write over another study, saying in what it differs; a file that is no study is not written over.
+
+    ``but_axes``: refinements have points of their own each time.
+    """
     if not path.exists():
         return
-    differs = differences(read_outline(path), outline)
+    old = read_outline(path)
+    differs = differences({**old, "axes": {}}, {**outline, "axes": {}}) if but_axes else differences(old, outline)
     if differs:
         raise ArgumentError(
             f"{path} holds another study ({'; '.join(differs)}): choose another file, or --extend adds its points."

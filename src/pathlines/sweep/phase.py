@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +22,7 @@ from pathlines.domain import Sphere
 from pathlines.domain.space import pair_deficits
 from pathlines.foundation.errors import (
     ArgumentError,
+    PathlinesError,
     PathlinesWarning,
     finite_array,
     finite_number,
@@ -27,16 +30,14 @@ from pathlines.foundation.errors import (
     require,
 )
 from pathlines.foundation.precision import resolve_dtype
-from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
 from pathlines.integrate.methods import METHODS, RungeKutta
 from pathlines.kernels.native import native_merging, native_serves
 from pathlines.model import SelfAttention
 from pathlines.model.clustering.gram import GramAttention
-from pathlines.store.address import address
-from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
+from pathlines.sweep.study import study
 
 BETAS_A_PART = 10
 LANES = 32
@@ -86,7 +87,6 @@ def phase_diagram(
         store: where each block of β is kept when done, so that a killed diagram resumes.
         progress: whether to show a bar.
     """
-    make_room_for_programs()
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))
     require(n >= 2 and samples >= 2, "samples", "be at least 2, as must n", samples)
     betas, times = finite_array("betas", betas, ("b",)).astype(float), _even(times)
@@ -94,14 +94,16 @@ def phase_diagram(
         raise ArgumentError(f"Argument `kind` must be one of sa, usa, but is {kind!r}.")
     finite_number("delta", delta, low=10 * FLOOR[resolve_dtype(dtype).name], high=2.0)
     require(bool((betas >= 0).all()), "betas", "be ≥ 0", betas)
-    sweep = _Sweep(d, n, samples, kind, float(delta), seed, resolve_dtype(dtype).name, float(rtol))
-    parts = []
-    with Progress(f"phase diagram d = {d}", len(betas), show=progress) as bar:
-        for start in range(0, len(betas), BETAS_A_PART):
-            block = betas[start : start + BETAS_A_PART]
-            parts.append(_part(sweep, block, times, store))
-            bar.update(start + len(block))
-    data = xr.concat(parts, "beta")
+    same: dict[str, Any] = {"d": d, "n": n, "samples": samples, "kind": kind, "delta": float(delta), "seed": int(seed)}
+    same |= {"dtype": resolve_dtype(dtype).name, "rtol": float(rtol), "times": times.tolist()}
+    diagram = study(merged_shares, {"beta": betas}, many=BETAS_A_PART, along=["beta"], **same)
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory()) if store is None else store
+        bar = stack.enter_context(Progress(f"phase diagram d = {d}", len(betas), show=progress))
+        found = diagram.run(store=folder, watch=lambda standing: bar.update(standing.done))
+    if found.attrs["errors"]:
+        raise PathlinesError(found.attrs["errors"])
+    data = found[["p", "se"]].drop_attrs().assign_coords(time=times)
     lost = int(np.isnan(data["p"].values).any(axis=1).sum())
     if lost:
         text = f"At {lost} of {len(betas)} β some samples needed more than {MOST_STEPS} steps; p is NaN where unknown."
@@ -131,20 +133,25 @@ def _even(times: Any) -> np.ndarray:
     return grid
 
 
-def _part(sweep: _Sweep, betas: np.ndarray, times: np.ndarray, store: Store | None) -> xr.Dataset:
-    name = address("phase", [vars(sweep), betas.tolist(), times.tolist()], fingerprint(__name__))
-    kept = store.get(name) if store is not None else None
-    if kept is not None:
-        return kept
-    fraction = _merged_fractions(sweep, betas, times)
+def merged_shares(
+    beta: float,
+    d: int = 3,
+    n: int = 32,
+    samples: int = 2,
+    kind: str = "sa",
+    delta: float = 1e-3,
+    seed: int = 0,
+    dtype: str = "float32",
+    rtol: float = 1e-4,
+    times: tuple[float, ...] = (),
+) -> xr.Dataset:
+    """p and its standard error over time at many β: what the study of a phase diagram looks at."""
+    sweep, betas = _Sweep(d, n, samples, kind, delta, seed, dtype, rtol), np.atleast_1d(beta)
+    fraction = _merged_fractions(sweep, betas, np.asarray(times))
     mean = fraction.mean(axis=1, dtype=float)
-    square = np.einsum("brt,brt->bt", fraction, fraction, dtype=float) / sweep.samples
-    error = np.sqrt(np.maximum(square - mean**2, 0) / (sweep.samples - 1))
-    variables = {"p": (("beta", "time"), mean), "se": (("beta", "time"), error)}
-    part = xr.Dataset(variables, coords={"beta": betas, "time": times})
-    if store is not None:
-        store.put(name, part)
-    return part
+    square = np.einsum("brt,brt->bt", fraction, fraction, dtype=float) / samples
+    error = np.sqrt(np.maximum(square - mean**2, 0) / (samples - 1))
+    return xr.Dataset({"p": (("beta", "time"), mean), "se": (("beta", "time"), error)}, coords={"time": list(times)})
 
 
 def _merged_fractions(sweep: _Sweep, betas: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -100,7 +100,8 @@ class StudyPlan:
 
 def field_key(name: str, value: Any) -> np.ndarray:
     """128 bits that stand for a field with its value."""
-    said = msgspec.json.encode([name, value], order="sorted", enc_hook=_listed)
+    plain = repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+    said = msgspec.json.encode([name, plain], order="sorted", enc_hook=_listed)
     return np.frombuffer(hashlib.sha256(said).digest()[:16], np.uint64)
 
 

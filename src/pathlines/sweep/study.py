@@ -30,6 +30,7 @@ from pathlines.sweep.foresight import Forecast, chunk_size, foreseen, with_recor
 from pathlines.sweep.locate import EnoughRead, reading_a_script
 from pathlines.sweep.outline import outline_of, require_same
 from pathlines.sweep.plan import StudyPlan, repetitions
+from pathlines.sweep.refine import refined
 from pathlines.sweep.subject import Known, fixed_setting, found_by_name, of_claim, of_definition, recorded
 
 Watch = Callable[[Standing], None]
@@ -44,6 +45,7 @@ def study(
     times: Sequence[float] | str | None = None,
     size: str = "quick",
     many: int = 0,
+    along: Sequence[str] = (),
     load: Sequence[str] = (),
     **setting: Any,
 ) -> Study:
@@ -63,6 +65,7 @@ def study(
             more, the larger the answer.
         size: of claims, "quick" or "full".
         many: functions that take arrays: how many settings to hand over at once. The larger, the fewer calls.
+        along: with ``many``, the fields that are handed over as arrays; by default those that take fractions.
         load: files that register the model, the claim or the observables.
         setting: fields that stay the same: ``until=30``, ``d=2``; for models those of the model and ``n``, ``d``,
             ``until``, ``start``, ``layers``, ``step``, ``method``, ``rtol``, ``seed``, ``dtype``.
@@ -73,6 +76,8 @@ def study(
     many = positive_integer("many", many, 0)
     require(size in ("quick", "full"), "size", "be 'quick' or 'full'", size)
     known = _known(target, files, size, many > 0)
+    if along:
+        known = msgspec.structs.replace(known, subject=msgspec.structs.replace(known.subject, along=tuple(along)))
     if known.subject.kind != "model":
         setting |= {k: v for k, v in (("record", record), ("times", times)) if v not in ((), None)}
     fixed = fixed_setting(known, setting)
@@ -187,6 +192,16 @@ class Study:
         if path is not None:
             write_whole(path, file_bytes(data))
         return data
+
+    def refine(self, runs: int, variable: str | None = None, **how: Any) -> xr.Dataset:
+        """Spend ``runs`` runs where ``variable`` (the first one by default) changes, between the ends of its axes.
+
+        One or two axes of numbers; the values between their ends are not used. ``how`` is as for ``run``: on, store,
+        workers, watch. The answer has one dimension ``point``, with the axes as coordinates. Extra `cluster`.
+        """
+        if reading_a_script():
+            raise EnoughRead
+        return refined(self, runs, variable, how)
 
     def _through(self, engine: Any, chunks: ChunkStore, fresh: bool, retry: bool, watch: Watch | None) -> xr.Dataset:
         plan = self.plan()

@@ -45,6 +45,7 @@ class Subject(msgspec.Struct, frozen=True):
     times: tuple[float, ...] = ()
     size: str = "quick"
     many: bool = False
+    along: tuple[str, ...] = ()
 
 
 class Kernel(Protocol):
@@ -66,6 +67,8 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def within_program(self) -> frozenset[str]:
         """Fields that may differ between runs of one compiled program, or in one call of a function of many."""
+        if self.subject.along:
+            return frozenset(self.subject.along)
         if self.subject.kind != "model" and not self.subject.many:
             return frozenset(f.name for f in msgspec.structs.fields(self.record))
         numbers = {f.name for f in msgspec.structs.fields(self.record) if takes_fractions(f.type)}

@@ -16,7 +16,7 @@ from pathlines.draw.style import COLOURS, HEAT, INK, MUTED, THEORY, new_figure
 from pathlines.foundation import vocabulary as of
 from pathlines.foundation.papers import HOMOGENIZED
 from pathlines.foundation.setting import Setting, means
-from pathlines.limit.homogenized.collapse import collapse_map as collapse_times
+from pathlines.sweep.half_collapse import half_collapse_times
 
 EDGE = r"$b = \sqrt{2\,\log\,n}$"
 
@@ -78,7 +78,7 @@ def collapse_map(s: CollapseMap) -> Figure:
     """The map, and cuts along n."""
     ns = np.union1d(np.geomspace(s.n_min, s.n_max, s.ns).round().astype(int), s.marked_n)
     bs = np.union1d(np.linspace(0, s.b_max, s.bs), [*s.marked_b, *s.lines])
-    times = collapse_times(ns, [*bs.tolist(), math.inf])
+    times = half_collapse_times(ns, [*bs.tolist(), math.inf])
     figure, ((left, right),) = new_figure(1, 2, width=4.6, height=3.5, width_ratios=[1.25, 1])
     shown = _map(left, ns, bs, times[:, :-1], s)
     colour_bar(figure, shown, left, r"$\tau_{1/2}$", format="%g", ticks=[2, 3, 5, 7, 10, 15, 20]).ax.minorticks_off()
