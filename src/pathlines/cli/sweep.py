@@ -140,12 +140,10 @@ def sweep(
         how = {"on": where, "fresh": fresh, "retry_failed": retry_failed, "workers": workers}
         data = _run(made, board, refine, **how)
         board.say("finished", **board.last._asdict(), errors=data.attrs["errors"].split("\n"))
-        if near is not None:
-            found = _asymptotics(data, along, near, board)
+        found = None if near is None else _asymptotics(data, along, near, board)
     if not as_json:
         summary(data, board.last)
-    drawn = (lambda: found.plot()) if near is not None else None
-    _write(data, out, figure, drawn, quiet=as_json)
+    _write(data, out, figure, found, quiet=as_json)
     if board.last.failed:
         raise typer.Exit(1)
 
@@ -230,16 +228,16 @@ def _run(made: Any, board: Board, refine: int | None, **how: Any) -> Any:
         raise
 
 
-def _write(data: Any, out: Path | None, figure: Path | None, drawn: Any, quiet: bool) -> None:
+def _write(data: Any, out: Path | None, figure: Path | None, found: Any, quiet: bool) -> None:
     if out is not None:
         from pathlines.foundation.files import write_whole
         from pathlines.store.results import file_bytes
 
         write_whole(out, file_bytes(data))
     if figure is not None:
-        from pathlines.draw import save_figure, study_figure
+        from pathlines.draw import asymptotics_figure, save_figure, study_figure
 
-        save_figure(study_figure(data) if drawn is None else drawn(), figure)
+        save_figure(study_figure(data) if found is None else asymptotics_figure(found), figure)
     for label, path in (("study", out), ("figure", figure)):
         if path is not None and not quiet:
             console().print(f"{label}: {path.resolve()}", soft_wrap=True)

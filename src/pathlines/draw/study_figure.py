@@ -80,7 +80,7 @@ def _lines(axes: Any, mean: xr.DataArray, error: xr.DataArray, dims: list[str], 
         y, bars = mean.isel(row).values, ERRORS * error.isel(row).values
         label = f"{_symbol(mean, dims[1])} = {_shown(mean[dims[1]].values[k])}" if row else None
         style = {"color": COLOURS[k % len(COLOURS)], "marker": "o", "ms": 3.0, "capsize": 2.0, "lw": 1.2}
-        axes.errorbar(x, y, yerr=np.nan_to_num(bars), label=label, **style)
+        axes.errorbar(x, y, yerr=np.nan_to_num(bars) if np.isfinite(bars).any() else None, label=label, **style)
         if theory is not None:
             theory_line(axes, x, theory.isel(row).values, label="theory" if k == 0 else None)
     axes.set_xlabel(_axis_label(mean, dims[0]))
