@@ -120,7 +120,8 @@ def sweep(
     near = _threshold(threshold)
     made = _study(target, axis or [], repeat, record, times, full, chosen)
     along = _along(made) if near is not None else ""
-    where = on or ("serial" if made.known.subject.kind == "model" else "processes")
+    usual = "serial" if made.known.subject.kind == "model" else "processes"
+    where = usual if on is None else on
     check_engine(where)
     if out is not None:
         if extend:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import xarray as xr
 
-from pathlines.foundation.errors import ArgumentError, finite_number, require
+from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.sweep.study import Study
 
 FEWEST = 3
@@ -105,7 +105,7 @@ def asymptotics(
     require(isinstance(data, xr.Dataset), "study", "be a study or its Dataset", data)
     tolerance = finite_number("tolerance", tolerance, 0.0, open_low=True)
     row = _row(data, along, variable, theory)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(positive_integer("seed", seed, 0))
     if row.theory is None:
         fitted = _limit_fit(row, random)
         return _told(row, along, tolerance, fitted.limit, fitted.power, None, None, fitted.curve)

@@ -27,10 +27,12 @@ MANY_CHUNKS = 500
 CHUNK_BYTES = 2e8
 COMPILE = 1.2
 """Seconds to compile one program."""
-PAIR = 1.0e-9
+PAIR = 5e-10
 """Seconds for one pair of tokens in one drift, and for each of their components."""
-COMPONENT = 1.5e-10
-DRIFTS_AT_LEAST, DRIFTS_A_TIME = 90.0, 14.0
+COMPONENT = 1e-10
+OVERHEAD = 4e-5
+"""Seconds that a run takes besides."""
+DRIFTS_AT_LEAST, DRIFTS_A_TIME = 48.0, 4.0
 """Drifts of an adaptive flow at rtol = 1e-6, and how many more for each unit of depth-time."""
 QUICKLY_ASKED = 10**6
 """Numbers of a start up to which a model is asked, before anything runs, whether it has what is recorded."""
@@ -67,7 +69,7 @@ def seconds_a_run(known: Known, row: dict[str, Any]) -> float | None:
     if row["layers"] is not None:
         return drift * row["layers"] + 1e-3
     tighter = max(1.0, (1e-6 / row["rtol"]) ** 0.2)
-    return drift * (DRIFTS_AT_LEAST + DRIFTS_A_TIME * row["until"]) * tighter
+    return OVERHEAD + drift * (DRIFTS_AT_LEAST + DRIFTS_A_TIME * row["until"]) * tighter
 
 
 def corners(fixed: dict[str, Any], axes: tuple[Axis, ...], within: frozenset[str]) -> list[dict[str, Any]]:

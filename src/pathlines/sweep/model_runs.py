@@ -86,10 +86,13 @@ class ModelRuns:
         self, build: Callable[..., Model], name: str, record: tuple[Observable, ...], times: tuple[float, ...]
     ) -> None:
         self.build, self.name, self.record, self.times = build, name, record, times
+        self.parameters = tuple(f.name for f in msgspec.structs.fields(record_of(build)))
 
     def evaluate(self, points: Points) -> Results:
         """One row for each setting; what fails, fails alone."""
         rows = list(points.rows())
+        if not set(points.columns) & (set(RUN_FIELDS) - {"seed"}):
+            return self._of_one_kind(rows)
         programs: dict[Hashable, list[int]] = {}
         for k, row in enumerate(rows):
             programs.setdefault(_hashable({f: row[f] for f in RUN_FIELDS if f in row and f != "seed"}), []).append(k)
@@ -101,9 +104,8 @@ class ModelRuns:
 
     def model_at(self, row: dict[str, Any]) -> Model:
         """The model of a setting; a step that is not given is the model's own."""
-        names = msgspec.structs.fields(record_of(self.build))
-        given = {f.name: row[f.name] for f in names if f.name in row and not (f.name == "step" and row["step"] is None)}
-        return self.build(**given)
+        given = {name: row[name] for name in self.parameters if name in row}
+        return self.build(**({n: v for n, v in given.items() if n != "step"} if row["step"] is None else given))
 
     def layout(self) -> Layout:
         """Dimensions and attributes of what is recorded."""
@@ -146,13 +148,14 @@ class ModelRuns:
     def _models(self, rows: list[dict[str, Any]]) -> tuple[list[Any], list[int], list[str]]:
         """Each model once, which one each row has, and for each model why there is none."""
         start = self._law(rows[0])(jax.random.key(0))
-        names = [f.name for f in msgspec.structs.fields(record_of(self.build))]
+        first = rows[0]
+        varied = [n for n in self.parameters if any(row.get(n) is not first.get(n) for row in rows)]
         place: dict[Hashable, int] = {}
         models: list[Any] = []
         errors: list[str] = []
         which = []
         for row in rows:
-            key = _hashable({name: row.get(name) for name in names})
+            key = _hashable({name: row[name] for name in varied})
             if key not in place:
                 place[key] = len(models)
                 model, error = self._admitted(row, start)
@@ -202,15 +205,17 @@ class ModelRuns:
         tokens = checked_start(next(m for m in models if m is not None), self._law(rows[0])(jax.random.key(0)))
         grid = np.array(self.times or (rows[0]["until"],), float)
         families: dict[Hashable, _Family] = {}
+        kept: dict[Hashable, Lanes] = {}
         for number, model in enumerate(models):
             if model is None:
                 continue
+            key = (jax.tree.structure(model), _shapes(model), model.breakpoints)
             try:
-                lanes = self._lanes(model, tokens, grid, rows[0])
+                lanes = kept[key] if key in kept else self._lanes(model, tokens, grid, rows[0])
             except PathlinesError as error:
                 errors[number] = one_line(error)
                 continue
-            key = (jax.tree.structure(model), _shapes(model), lanes.pieces)
+            kept[key] = lanes
             families.setdefault(key, _Family(lanes, [])).members.append(number)
         outcomes: list[Any] = [errors[w] or None for w in which]
         columns: dict[str, np.ndarray] = {}

@@ -16,9 +16,10 @@ import msgspec
 import xarray as xr
 
 from pathlines.claim.base import Claim
-from pathlines.foundation.errors import ArgumentError, positive_integer, require
+from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
 from pathlines.foundation.files import default_root, write_whole
 from pathlines.foundation.setting import fields
+from pathlines.integrate.checked import time_grid
 from pathlines.integrate.run import provenance
 from pathlines.store.address import address
 from pathlines.store.results import Store, file_bytes
@@ -121,8 +122,7 @@ def _times(times: Any, until: float, varied: bool) -> tuple[float, ...]:
     if varied:
         raise ArgumentError("Argument `times` must be left out where `until` is an axis.")
     axis = made_axes("`times`", _Times, {"time": times})[0]
-    found = tuple(sorted(float(t) for t in axis.values[0]))
-    return found
+    return tuple(time_grid(None, sorted(finite_array("times", axis.values[0]))).tolist())
 
 
 class _Times(msgspec.Struct):
