@@ -10,7 +10,6 @@ import pathlines as pl
 from pathlines.store import code
 
 ELSEWHERE = {
-    "pathlines.kernels.sharded": "a system over several devices, called by who has them",
     "pathlines.limit.architecture.gradient_phases": "a map of gradients over two knobs, drawn by who asks",
     "pathlines.limit.causal.atlas": "final states of causal attention, which no claim looks at yet",
     "pathlines.limit.causal.parking": "parking and centres, which no claim looks at yet",

@@ -54,6 +54,7 @@ def test_a_killed_worker_loses_nothing(local, tmp_path):
     assert len(list(tmp_path.glob("studies/function-watched-*/[!.]*.chunk"))) == COUNT
 
 
+@pytest.mark.slow
 def test_claims_are_verified_on_a_cluster(local, results_folder):
     from pathlines.store import Store
 

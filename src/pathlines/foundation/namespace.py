@@ -46,6 +46,10 @@ class Namespace(ModuleType):
         if not imported:
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        """Sent to another process (joblib, Dask: with a function that uses it) as its name."""
+        return import_module, (self.__name__,)
+
     def __dir__(self) -> list[str]:
         return sorted({*homes(self.__name__), *folders(self.__name__)} or single_files(self.__name__))
 

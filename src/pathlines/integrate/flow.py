@@ -21,7 +21,7 @@ from pathlines.integrate.advance import Program
 from pathlines.integrate.certify import certificates
 from pathlines.integrate.checked import FIXED_STEP_ERROR, Recorded, cast, checked_start, chosen_method, time_grid
 from pathlines.integrate.checkpoint import capture, restore
-from pathlines.integrate.forms import choose_form, with_sums
+from pathlines.integrate.forms import Form, Posed, choose_form, with_sums
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
 from pathlines.integrate.methods import Method
 from pathlines.integrate.observe import checked_observables, positions
@@ -49,6 +49,7 @@ def flow(
     resume: Mapping[str, np.ndarray] | None = None,
     checkpoint: Callable[[dict[str, np.ndarray]], None] | None = None,
     checkpoint_seconds: float = 10.0,
+    devices: Any = None,
 ) -> Run:
     """Integrate dX/dt = drift(X, t) from ``tokens`` at t = 0, recording observables on the way.
 
@@ -70,6 +71,8 @@ def flow(
         resume: arrays of a checkpoint; the other arguments must be the same. The run goes on bit for bit.
         checkpoint: is called with plain arrays every so often and at the end of an unfinished run.
         checkpoint_seconds: how often, every 10 s by default. The longer, the more a kill costs.
+        devices: a number of devices, a list of them or a mesh, over which the rows of one large system are shared out;
+            by default one. SelfAttention only, in its tokens; equal to one device to rounding.
 
     Recorded states are solver steps, not interpolants. A run that cannot go on (divergence, stalled steps, Ctrl-C)
     returns what it has, warns, and says when and why in ``run.outcome``.
@@ -91,10 +94,15 @@ def flow(
     summed = checked_observables(accumulate, [model], tokens.dtype)
     scheme = chosen_method(method, step, model)
     form = _form_on_sphere(method, form) if scheme.spherical else form
+    if devices is not None:
+        require(form in ("auto", "tokens"), "form", "be 'tokens' over several devices", form)
+        form = "tokens"
     rtol = finite_number("rtol", rtol, low=1e-15, high=0.1)
     absolute = None if atol is None else finite_number("atol", atol, low=0.0)
     posed = choose_form(cast(model, tokens.dtype), tokens, (*chosen, *summed), form)
     posed, choice = with_sums(posed, rtol if step is None else FIXED_STEP_ERROR)
+    if devices is not None:
+        posed = _shared(posed, choice, devices)
     program = _program(posed.model, posed.tokens, scheme, chosen, summed, step is None)
     tolerances = (rtol, absolute)
     steps = positive_integer("max_steps", max_steps)
@@ -123,6 +131,14 @@ def flow(
     final = Final(journey.model, journey.carry.state, float(journey.carry.t), tokens)
     seconds = clock.perf_counter() - began
     return Run(data, checks, tuple(journey.forms), outcome, setting, seconds, model, final)
+
+
+def _shared(posed: Posed, choice: Any, devices: Any) -> Posed:
+    """The problem over several devices."""
+    from pathlines.model.parts.sharing import mesh_of, shared_out  # few runs need it
+
+    model, tokens, words = shared_out(posed.model, posed.tokens, choice, mesh_of(devices))
+    return Posed(model, tokens, Form(posed.form.name, posed.form.since, posed.form.reason + words), posed.lift)
 
 
 def _form_on_sphere(method: str, form: str) -> str:

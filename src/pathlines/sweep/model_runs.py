@@ -149,7 +149,8 @@ class ModelRuns:
         """Each model once, which one each row has, and for each model why there is none."""
         start = self._law(rows[0])(jax.random.key(0))
         first = rows[0]
-        varied = [n for n in self.parameters if any(row.get(n) is not first.get(n) for row in rows)]
+        varied = [n for n in self.parameters if n in first and any(row[n] is not first[n] for row in rows)]
+        fine: dict[Hashable, Any] = {}
         place: dict[Hashable, int] = {}
         models: list[Any] = []
         errors: list[str] = []
@@ -158,17 +159,22 @@ class ModelRuns:
             key = _hashable({name: row[name] for name in varied})
             if key not in place:
                 place[key] = len(models)
-                model, error = self._admitted(row, start)
+                model, error = self._admitted(row, start, fine)
                 models.append(model)
                 errors.append(error)
             which.append(place[key])
         return models, which, errors
 
-    def _admitted(self, row: dict[str, Any], start: Any) -> tuple[Any, str]:
-        """The model of a setting cast to its precision, or why there is none."""
+    def _admitted(self, row: dict[str, Any], start: Any, fine: dict[Hashable, Any]) -> tuple[Any, str]:
+        """The model of a setting cast to its precision, or why there is none; of one structure the first is asked
+        whether such tokens are ``fine``.
+        """
         try:
             model = self.model_at(row)
-            tokens = checked_start(model, start)
+            kind = (jax.tree.structure(model), _shapes(model))
+            if kind not in fine:
+                fine[kind] = checked_start(model, start)
+            tokens = fine[kind]
             checked_observables(self.record, [model], tokens.dtype)
             limit, why = horizon_of(model, tokens)
             last = self.times[-1] if self.times else row["until"]
