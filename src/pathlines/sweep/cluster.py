@@ -14,7 +14,7 @@ import tempfile
 import tomllib
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +79,13 @@ class DaskCluster:
         else:
             cluster = on
         if not isinstance(cluster, str):
-            self.stack.callback(cluster.close)
+            self.stack.callback(_leave, cluster)
         try:
             self.client = distributed.Client(cluster, timeout=CONNECT, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             reason = f"No scheduler answers at {on} within {CONNECT:g} s ({type(error).__name__})."
             raise ArgumentError(reason) from None
-        self.stack.callback(self.client.close)
+        self.stack.callback(_leave, self.client)
         self._compare()
         self.label = f"Dask, {len(self.client.scheduler_info()['workers'])} workers, {self.client.dashboard_link}"
 
@@ -117,7 +117,7 @@ class DaskCluster:
                     started(item) if started is not None else None
             for future in as_completed(list(futures), loop=self.client.loop):
                 error = future.exception()
-                group = futures[future]
+                group = futures.pop(future)
                 found = [Lost(_cause(error))] * len(group) if error is not None else future.result()
                 yield from zip(group, found, strict=True)
         finally:
@@ -133,6 +133,12 @@ class DaskCluster:
     def close(self) -> None:
         """Leave the cluster, and end it where it was started here."""
         self.stack.close()
+
+
+def _leave(what: Any) -> None:
+    """Close a client or a cluster; one that is too busy to answer is left to itself."""
+    with suppress(TimeoutError, OSError):
+        what.close()
 
 
 def _in_order(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:

@@ -3,6 +3,7 @@ from pathlines.model.parts import energy as energy
 from pathlines.model.parts import field_kernel as field_kernel
 from pathlines.model.parts import offer as offer
 from pathlines.model.parts import perceptron as perceptron
+from pathlines.model.parts import sharing as sharing
 from pathlines.model.parts import splitting as splitting
 from pathlines.model.parts import summation as summation
 from pathlines.model.parts import value_symmetry as value_symmetry
@@ -13,14 +14,17 @@ from pathlines.model.parts.offer import OffersForms as OffersForms
 from pathlines.model.parts.perceptron import Perceptron as Perceptron
 from pathlines.model.parts.offer import Posed as Posed
 from pathlines.model.parts.summation import Reduction as Reduction
+from pathlines.model.parts.sharing import SharedSum as SharedSum
 from pathlines.model.parts.summation import SpectralSum as SpectralSum
 from pathlines.model.parts.offer import Wanted as Wanted
 from pathlines.model.parts.attention_forms import attention_forms as attention_forms
 from pathlines.model.parts.splitting import drift_flow as drift_flow
 from pathlines.model.parts.value_symmetry import energy_identity as energy_identity
+from pathlines.model.parts.sharing import mesh_of as mesh_of
 from pathlines.model.parts.energy import over_value as over_value
 from pathlines.model.parts.energy import pair_energy as pair_energy
 from pathlines.model.parts.summation import reduction_of as reduction_of
+from pathlines.model.parts.sharing import shared_out as shared_out
 from pathlines.model.parts.attention_forms import span_offer as span_offer
 from pathlines.model.parts.splitting import split_step as split_step
 from pathlines.model.parts.value_symmetry import symmetric_value as symmetric_value
