@@ -37,7 +37,7 @@ def test_a_script_is_swept_and_its_failures_are_told(pathlines, script):
     assert data.status.sum() == 4 and dict(data.sizes) == {"x": 4, "k": 2, "repeat": 2}
     code, out, _ = pathlines("sweep", script, "--on", "serial", "--json")
     told = events(out)
-    assert [e["event"] for e in told] == ["planned", "standing", "finished"]
+    assert [e["event"] for e in told] == ["planned", "running", "standing", "finished"]
     assert told[-1]["recalled"] == 16 and told[-1]["computed"] == 0 and told[-1]["failed"] == 4
 
 

@@ -37,6 +37,13 @@ class Board:
 
             typer.echo(msgspec.json.encode({"event": event, **values}).decode())
 
+    def announce(self, where: str) -> None:
+        """What it runs on; of a cluster, where its dashboard is."""
+        self.say("running", on=where)
+        if not self.as_json and "://" in where:
+            self._screen.print(f"on {where}", soft_wrap=True)
+        self.where = where.partition(",")[0]
+
     def see(self, standing: Any) -> None:
         """A chunk is finished."""
         self.last = standing

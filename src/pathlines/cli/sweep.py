@@ -120,7 +120,7 @@ def sweep(
     near = _threshold(threshold)
     made = _study(target, axis or [], repeat, record, times, full, chosen)
     along = _along(made) if near is not None else ""
-    usual = "serial" if made.known.subject.kind == "model" else "processes"
+    usual = "serial" if made.known.subject.kind == "model" or refine is not None else "processes"
     where = usual if on is None else on
     check_engine(where)
     if out is not None:
@@ -221,7 +221,8 @@ def _study(
 
 def _run(made: Any, board: Board, refine: int | None, **how: Any) -> Any:
     try:
-        return made.run(watch=board.see, **how) if refine is None else made.refine(refine, watch=board.see, **how)
+        how |= {"watch": board.see, "announce": board.announce}
+        return made.run(**how) if refine is None else made.refine(refine, **how)
     except KeyboardInterrupt:
         if board.last is not None and not board.as_json:
             kept = f"{board.last.done} of {board.last.total} runs are kept"

@@ -7,6 +7,8 @@ asks for the same points again and finds them in the store.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 BATCH = 4
 """Points that are asked for at once: few enough that each is chosen well, enough for several workers."""
 POINT = "point"
+Rows = list[tuple[float, ...]]
 EXPLORING = 0.1
 """Weight of areas in which nothing seems to change, so that islands are found."""
 
@@ -35,10 +38,21 @@ def refined(study: Study, runs: int, variable: str | None, how: dict[str, Any]) 
     repeat = math.prod(len(axis) for axis in rest)
     wanted = positive_integer("runs", runs, 4) // repeat
     require(wanted >= 4, "runs", f"be at least {4 * repeat}: four points of {repeat} repetitions", runs)
-    learner = _learner(axes)
-    rows: list[tuple[float, ...]] = []
-    watch, computed = how.pop("watch", None), 0
+    with study.engine(how.pop("on", "serial"), how.pop("workers", None)) as engine:
+        if (announce := how.pop("announce", None)) is not None:
+            announce(engine.label)
+        at = partial(_at, study, axes, rest)
+        rows = _chosen(_learner(axes), at, wanted, repeat, variable, {**how, "on": engine})
+        return at(rows).run(engine, store=how.get("store"))
+
+
+def _chosen(
+    learner: Any, at: Callable[[Rows], Study], wanted: int, repeat: int, variable: str | None, how: dict[str, Any]
+) -> Rows:
+    """The points that the learner asks for, a few at a time, each computed before it asks on."""
+    rows: Rows = []
     values: list[np.ndarray] = []
+    watch, computed = how.pop("watch", None), 0
     while len(rows) < wanted:
         asked = [tuple(np.atleast_1d(point).tolist()) for point in learner.ask(BATCH)[0]]
         new = [point for point in dict.fromkeys(asked) if point not in rows][: wanted - len(rows)]
@@ -46,15 +60,14 @@ def refined(study: Study, runs: int, variable: str | None, how: dict[str, Any]) 
             break
         rows += new
         last: list[Standing] = []
-        data = _at(study, axes, rest, new).run(watch=last.append, **how)
+        data = at(new).run(watch=last.append, **how)
         computed += last[-1].computed
         if watch is not None:
             done = len(rows) * repeat
             watch(last[-1]._replace(total=wanted * repeat, done=done, computed=computed, recalled=done - computed))
         values += list(_followed(data, variable, len(new)))
         _tell(learner, new, values)
-    how.pop("fresh", None)
-    return _at(study, axes, rest, rows).run(**how)
+    return rows
 
 
 def _axes(study: Study) -> tuple[list[Axis], list[Axis]]:

@@ -8,7 +8,8 @@ settings that share a compiled program must run as one batch and results are add
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from pathlines.store.results import Store, file_bytes
 from pathlines.sweep.axes import Axis, made_axes
 from pathlines.sweep.chunks import ChunkStore
 from pathlines.sweep.drive import Drive, Standing
-from pathlines.sweep.engines import check_engine, engine_named, live_only
+from pathlines.sweep.engines import Engine, check_engine, engine_named, live_only
 from pathlines.sweep.foresight import Forecast, chunk_size, foreseen, with_record
 from pathlines.sweep.locate import EnoughRead, reading_a_script
 from pathlines.sweep.outline import outline_of, require_same
@@ -152,7 +153,7 @@ class Study:
 
     def run(
         self,
-        on: str = "serial",
+        on: str | Engine = "serial",
         *,
         store: str | Path | Store | None = None,
         fresh: bool = False,
@@ -161,6 +162,7 @@ class Study:
         out: str | Path | None = None,
         extend: bool = False,
         watch: Watch | None = None,
+        announce: Callable[[str], None] | None = None,
     ) -> xr.Dataset:
         """Compute what the store does not have, and return all of it, labelled.
 
@@ -168,30 +170,42 @@ class Study:
         cluster: "dask" starts one here, "tcp://…" joins one, "cluster.toml" makes one of SLURM's or PBS's. ``fresh``
         computes again what the store has, ``retry_failed`` what failed. ``out`` is a netCDF file that must not hold
         another study, unless ``extend`` says that its points belong to this one too. ``watch`` hears how it stands
-        after each chunk. Interrupted or killed, the same call goes on from there.
+        after each chunk, and ``announce`` what it runs on (of Dask: where its dashboard is). Interrupted or killed, the
+        same call goes on from there.
         """
         if reading_a_script():
             raise EnoughRead
         if out is not None and extend:
             data = self.extended(out).run(
-                on, store=store, fresh=fresh, retry_failed=retry_failed, workers=workers, watch=watch
+                on, store=store, fresh=fresh, retry_failed=retry_failed, workers=workers, watch=watch, announce=announce
             )
             write_whole(Path(out), file_bytes(data))
             return data
         path = None if out is None else Path(out)
         if path is not None:
             require_same(path, self.outline())
+        with self.engine(on, workers) as engine:
+            if announce is not None:
+                announce(engine.label)
+            data = self._through(engine, self._chunks(store), fresh, retry_failed, watch)
+        if path is not None:
+            write_whole(path, file_bytes(data))
+        return data
+
+    @contextmanager
+    def engine(self, on: str | Engine, workers: int | None = None) -> Iterator[Engine]:
+        """What is named by ``on``, for the length of a block; an engine that is open already stays so."""
+        if not isinstance(on, str):
+            yield on
+            return
         check_engine(on)
         if on != "serial" and live_only(self.known):
             raise ArgumentError(f"`{self.known.title}` stands in no file, so workers cannot find it; use on='serial'.")
         engine = engine_named(on, self.known, workers)
         try:
-            data = self._through(engine, self._chunks(store), fresh, retry_failed, watch)
+            yield engine
         finally:
             engine.close()
-        if path is not None:
-            write_whole(path, file_bytes(data))
-        return data
 
     def refine(self, runs: int, variable: str | None = None, **how: Any) -> xr.Dataset:
         """Spend ``runs`` runs where ``variable`` (the first one by default) changes, between the ends of its axes.
