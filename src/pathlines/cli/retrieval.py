@@ -9,9 +9,6 @@ import typer
 
 from pathlines.cli.common import AsJson, Beta, Figure, Force, Seed, Tokens, check_outputs, console, ready
 
-MOST_WORK = 2e10
-"""Tokens × modes × stages × prompts, or squares of tokens: about a minute."""
-
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -55,37 +52,30 @@ def retrieval(
     `pathlines retrieval --compare causal --compare window:64 --compare sink:4:64 --n 512 --json`.
     """
     ready()
-    from pathlines.attention.masks import AlibiMask, read_mask
     from pathlines.foundation.bounds import within
-    from pathlines.foundation.errors import ArgumentError, positive_integer
+    from pathlines.foundation.errors import ArgumentError
+    from pathlines.foundation.setting import changed
+    from pathlines.sweep.recall import MOST_WORK, Recall
 
     check_outputs(out, figures=(figure,))
     if out is not None and out.suffix not in (".nc", ".csv"):
         raise ArgumentError(f"The name of a profile must end in .nc or .csv, but is {out}.")
     if compare and simulate:
         raise ArgumentError("Options --compare and --simulate answer different questions: give one of them.")
-    positive_integer("n", n, 2)
-    positive_integer("prompts", prompts, 2)
-    masks = {word: read_mask(word, slope=slope) for word in (compare or [mask])}
-    dense = [word for word, m in masks.items() if not (isinstance(m, AlibiMask) and m.strict)]
-    work = 100.0 * n * n * len(dense) + 200.0 * n * len(masks)
-    work += simulate * float(prompts) * n * (n if dense else 20) * 4 * max(5, 10 * depth)
+    given = {
+        "beta": beta, "slope": slope, "depth": depth, "vocabulary": vocabulary, "n": n, "softmax": softmax,
+        "layers": layers, "prompts": prompts, "seed": seed,
+    }  # fmt: skip
+    asked = {word: changed("retrieval", Recall(), {**given, "mask": word}) for word in (compare or [mask])}
+    work = sum(one.work(simulate=simulate) for one in asked.values())
     within(f"Retrieval from {n} tokens", work, MOST_WORK, "operations", force=force)
-    found = {word: _forecast(m, beta, slope, vocabulary, depth, n, softmax, layers) for word, m in masks.items()}
+    for question in asked.values():
+        question.check(simulate=simulate, force=True)
+    found = {word: question.forecast() for word, question in asked.items()}
     if compare:
         _ranked(found, figure, as_json)
         return
-    one, measured = found[mask], None
-    if simulate:
-        import jax
-
-        from pathlines.integrate.retrieval import retrieval as measure
-        from pathlines.model.causal.decoder import CausalDecoder
-
-        model = CausalDecoder(beta, masks[mask], softmax=softmax)
-        measured = measure(
-            model, n, depth, key=jax.random.key(seed), prompts=prompts, vocabulary=vocabulary, layers=layers
-        )
+    one, measured = found[mask], asked[mask].measured() if simulate else None
     _answer(one, measured, as_json)
     if out is not None:
         _save(out, one, measured)
@@ -94,18 +84,6 @@ def retrieval(
         from pathlines.draw.retrieval_figure import retrieval_figure
 
         save_figure(retrieval_figure(one, measured), figure)
-
-
-def _forecast(mask: Any, beta: float, slope: float, m: int, depth: float, n: int, softmax: bool, layers: Any) -> Any:
-    import numpy as np
-
-    from pathlines.attention.masks import AlibiMask
-    from pathlines.limit.causal.forecast import retrieval_forecast
-
-    if isinstance(mask, AlibiMask) and mask.strict:
-        return retrieval_forecast(beta, float(mask.slope), m, depth, n, softmax=softmax, layers=layers)
-    mask.check(n)
-    return retrieval_forecast(beta, slope, m, depth, n, mask=np.asarray(mask.rows(n)), softmax=softmax, layers=layers)
 
 
 def _answer(found: Any, measured: Any, as_json: bool) -> None:

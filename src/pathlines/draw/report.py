@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,32 +31,46 @@ def write_report(
     path: Path, outcomes: list[Outcome], *, failures: list[tuple[str, str]] | None = None, size: str = "quick"
 ) -> Path:
     """Write statement, citation, setting, figure, numbers, verdict, certificates and versions of every claim."""
-    loader = PackageLoader("pathlines.draw")
-    environment = Environment(
-        loader=loader, autoescape=select_autoescape(), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["number"] = _number
     families: dict[str, list[dict[str, Any]]] = {}
     with Progress("report", len(outcomes)) as bar:
         for done, outcome in enumerate(outcomes):
-            families.setdefault(outcome.id.split("/")[0], []).append(_card(outcome))
+            families.setdefault(outcome.id.split("/")[0], []).append(_card(outcome, lambda id: "#" + anchor(id)))
             bar.update(done + 1)
-    text = environment.get_template("report.html").render(
-        families=families,
-        counts={v: sum(o.verdict == v for o in outcomes) for v in MARKS},
-        odd=[o.id for o in outcomes if not o.as_expected],
-        failures=failures or [],
-        total=len(outcomes),
-        size=size,
-        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        versions=provenance(),
-        seconds=sum(o.seconds for o in outcomes),
+    text = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            families=families,
+            counts={v: sum(o.verdict == v for o in outcomes) for v in MARKS},
+            odd=[o.id for o in outcomes if not o.as_expected],
+            failures=failures or [],
+            total=len(outcomes),
+            size=size,
+            when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            versions=provenance(),
+            seconds=sum(o.seconds for o in outcomes),
+        )
     )
     write_whole(path, text.encode())
     return path
 
 
-def _card(outcome: Outcome) -> dict[str, Any]:
+def card_html(outcome: Outcome, link: Callable[[str], str]) -> str:
+    """What the report says of one outcome, for a page of its own; ``link`` is where a claim of that id is shown."""
+    inside: Any = _environment().get_template("claim_card.html").module
+    return str(inside.inside(_card(outcome, link)))
+
+
+def _environment() -> Environment:
+    loader = PackageLoader("pathlines.draw")
+    environment = Environment(
+        loader=loader, autoescape=select_autoescape(), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    return environment
+
+
+def _card(outcome: Outcome, link: Callable[[str], str]) -> dict[str, Any]:
     claim = CLAIMS[outcome.id]
     return {
         "outcome": outcome,
@@ -63,7 +78,7 @@ def _card(outcome: Outcome) -> dict[str, Any]:
         "paper": claim.paper,
         "link": _link(claim.paper),
         "standing": standing(claim.marks, claim.convention),
-        "correction": anchor(outcome.corrected_by) if outcome.corrected_by else "",
+        "correction": link(outcome.corrected_by) if outcome.corrected_by else "",
         "figure": inline_svg(claim_figure(outcome, claim.axes)),
         "mark": MARKS[outcome.verdict],
         "rows": [row for check in outcome.checks for row in _rows(check, outcome, claim.axes)],

@@ -53,16 +53,19 @@ def affordable(what: str, *, memory: float = 0.0, operations: float = 0.0, force
     within(what, operations, OPERATIONS, "operations (a day is 1e+15)", force=force)
 
 
-def enlarged(what: str, seconds: float, usual: Setting, wanted: Setting, *, force: bool = False) -> None:
-    """Raise if a setting that usually takes ``seconds`` was changed to more than a day.
-
-    Work is taken to grow in proportion to each whole number of the setting (the largest of a list; seeds do not count),
-    which for numbers of tokens is the least it does.
+def growth(usual: Setting, wanted: Setting) -> float:
+    """How many times the work grows, in proportion to each whole number of the setting (the largest of a list; seeds
+    do not count), which for numbers of tokens is the least it does.
     """
     before, after = msgspec.to_builtins(usual), msgspec.to_builtins(wanted)
     sizes = {name: (_largest(before[name]), _largest(after[name])) for name in before if "seed" not in name}
-    grown = math.prod(max(1.0, after / max(before, 1.0)) for before, after in sizes.values())
-    within(f"{what} at this setting", seconds * grown / 3600, HOURS, "hours", force=force)
+    return math.prod(max(1.0, after / max(before, 1.0)) for before, after in sizes.values())
+
+
+def enlarged(what: str, seconds: float, usual: Setting, wanted: Setting, *, force: bool = False) -> None:
+    """Raise if a setting that usually takes ``seconds`` was changed to more than a day."""
+    hours = seconds * growth(usual, wanted) / 3600
+    within(f"{what} at this setting", hours, HOURS, "hours", force=force)
 
 
 def _largest(value: Any) -> float:

@@ -25,7 +25,7 @@ from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
 from pathlines.sweep.cluster import DaskCluster, is_cluster
-from pathlines.sweep.workers import Lost, spread
+from pathlines.sweep.workers import Aside, Lost, spread
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -137,6 +137,20 @@ def _here(job: Job, store: Store, started: Callable[[Job], None] | None, last: L
     if started is not None:
         started(job)
     return _finish(job, _attempt(job, last), store)
+
+
+def claims_aside() -> Aside:
+    """A process that evaluates claims one at a time, for ``verify_aside``."""
+    return Aside(_in_worker)
+
+
+def verify_aside(job: Job, aside: Aside, store: Store, seconds: float) -> Finished:
+    """One job: recalled, or evaluated in a process that is ended where it takes longer."""
+    kept = recalled(store, job)
+    if kept is not None:
+        return Finished(job, kept, stored=True)
+    result = aside.ask(job, seconds)
+    return Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
 
 
 def _groups(jobs: list[Job]) -> list[list[Job]]:

@@ -156,3 +156,37 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
         except EOFError:
             return
         pipe.send(work(item))
+
+
+class Aside:
+    """One worker process for those who wait: it keeps what it compiled, and is replaced if an item takes too long."""
+
+    def __init__(self, work: Callable[[Any], Any]) -> None:
+        self.work = work
+        self.lock = threading.Lock()
+        self.worker: _Worker | None = None
+
+    def ask(self, item: Any, seconds: float) -> Any:
+        """``work(item)``, or ``Lost`` with the reason; whoever comes meanwhile waits for their turn."""
+        with self.lock:
+            if self.worker is None:
+                os.environ.update({k: os.environ.get(k) or v for k, v in ENVIRONMENT.items()})
+                self.worker = _started(self.work)
+            self.worker.give([item], None)
+            if self.worker.pipe.poll(seconds):
+                _, result = self.worker.take()
+            else:
+                result = Lost(f"it took longer than {seconds:g} s")
+            if isinstance(result, Lost):
+                self._end()
+            return result
+
+    def _end(self) -> None:
+        if self.worker is not None:
+            self.worker.process.terminate()
+            self.worker.pipe.close()
+            self.worker = None
+
+    def close(self) -> None:
+        """End the worker, whatever it does."""
+        self._end()

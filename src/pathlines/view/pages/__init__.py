@@ -1,9 +1,12 @@
 """The pages: one small file each."""
 
+from fastapi import FastAPI
 
-def open_pages() -> None:
-    """Register every page at its address."""
-    from pathlines.view.pages import play
 
-    for page in (play,):
-        page.register()
+def open_pages(app: FastAPI) -> None:
+    """Register every page at its address, with the answers that it asks for."""
+    from pathlines.view.pages import play, retrieval, theory
+
+    play.register()
+    for page in (theory, retrieval):
+        page.register(app)

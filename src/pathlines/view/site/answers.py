@@ -18,14 +18,28 @@ from pathlines.view.site.state import state_of
 log = logging.getLogger("pathlines.view")
 ANSWERS = Answers()
 """Of this process: one line for all pages."""
+CLAIM_ANSWERS = Answers(workers=1, waiting=8)
+"""A line of their own for claims, which take seconds: nobody else waits for them."""
 CLIENT = "x-pathlines-page"
 Asked = dict[str, str]
+Prepare = Callable[[Asked], tuple[Any, Callable[[], Any]]]
+"""From the words of an address to the checked setting, and what computes its answer."""
 
 
 def routes(app: FastAPI) -> None:
     """One address for each kind of answer."""
     app.add_api_route("/data/play", _answering(play), methods=["GET"])
     app.add_api_route("/export/play", export, methods=["GET"])
+
+
+def answer_at(app: FastAPI, name: str, prepare: Prepare, line: Answers = ANSWERS) -> None:
+    """Answers of a page's own at ``/data/NAME``: checked first, then computed in the line and kept."""
+
+    async def ask(asked: Asked, client: str) -> bytes:
+        setting, compute = prepare(asked)
+        return await line.of(name, msgspec.to_builtins(setting), compute, client)
+
+    app.add_api_route(f"/data/{name}", _answering(ask), methods=["GET"])
 
 
 def _answering(compute: Callable[[Asked, str], Awaitable[bytes]]) -> Any:

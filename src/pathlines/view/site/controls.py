@@ -81,7 +81,7 @@ def range_of(name: str, kind: Kind, usual: Any) -> Range:
         return Range(*RANGES[name])
     centre = float(usual) if isinstance(usual, (int, float)) else 1.0
     far = REACH * max(abs(centre), 1.0 if kind.whole or abs(centre) >= 1 or centre == 0 else abs(centre))
-    low = kind.low if kind.low is not None else -far
+    low = kind.low if kind.low is not None and kind.low >= -4 * far else -far
     high = kind.high if kind.high is not None and kind.high <= 4 * far else far
     step = 1.0 if kind.whole else _round((high - low) / STEPS)
     return Range(low, max(high, low + step), step)
@@ -128,10 +128,13 @@ class Controls:
         match kind.asked:
             case "number":
                 return self._number(name, kind, text, usual, tell, named, hint)
-            case "words" | "flag":
-                choices = kind.choices if kind.asked == "words" else ("true", "false")
+            case "flag":
+                tick = box("input", type="checkbox", checked=text == "true", **named)
+                tick.on("change", tell, js_handler="(e) => emit(String(e.target.checked))")
+                return [tick]
+            case "words":
                 with box("select", **named) as select:
-                    for choice in choices:
+                    for choice in kind.choices:
                         words(choice, "option", value=choice, selected=choice == text)
                 select.on("change", tell, js_handler="(e) => emit(e.target.value)")
                 return [select]

@@ -21,7 +21,7 @@ from nicegui import ui
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning
 from pathlines.foundation.precision import enable_float64
 from pathlines.view.pages import open_pages
-from pathlines.view.site.answers import ANSWERS, routes
+from pathlines.view.site.answers import ANSWERS, CLAIM_ANSWERS, routes
 from pathlines.view.site.security import Guard
 from pathlines.view.site.warm import warm
 
@@ -37,12 +37,12 @@ def application(token: str, host: str, port: int, *, warmed: bool = True) -> Gua
         if warmed:
             threading.Thread(target=warm, args=(ANSWERS,), daemon=True).start()
         yield
-        ANSWERS.close()
+        _close()
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     routes(app)
     app.mount("/static", StaticFiles(directory=str(files("pathlines.view") / "static")))
-    open_pages()
+    open_pages(app)
     ui.run_with(app, title="Pathlines", dark=None, tailwind=False, favicon=ICON, show_welcome_message=False,
                 gzip_middleware_factory=None, language="en-US", reconnect_timeout=10.0)  # fmt: skip
     return Guard(app, token, host, port)
@@ -95,9 +95,17 @@ def serve(listening: socket.socket, token: str, host: str, *, warmed: bool = Tru
     except KeyboardInterrupt:
         server.should_exit = server.force_exit = True
         thread.join(LAST_SECONDS)
-        ANSWERS.close()
+        _close()
         if thread.is_alive() or not ANSWERS.idle:  # a program that is being compiled would hold the end up
             _leave()
+
+
+def _close() -> None:
+    from pathlines.view.site.shelf import ASIDE
+
+    ANSWERS.close()
+    CLAIM_ANSWERS.close()
+    ASIDE.close()
 
 
 def _leave() -> Any:

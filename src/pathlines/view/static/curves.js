@@ -129,7 +129,7 @@ function bandPath(curve, x, y) {
  * @param {Scale} scale
  * @param {number} about
  */
-function marks(scale, about) {
+export function marks(scale, about) {
   const decades = scale.log ? decadesOf(scale.low, scale.high, about) : [];
   if (scale.log && scale.high < 30 * scale.low) return ticksOf(scale.low, scale.high, about).filter((v) => v > 0);
   return decades.length > 1 ? decades : ticksOf(scale.low, scale.high, about).filter((v) => !scale.log || v > 0);
