@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,6 +59,24 @@ def read_architecture(path: str | Path) -> Reading:
     if file.suffix == ".toml":
         return _from_toml(text, file.name)
     return from_config(_json(text, file.name), file.name)
+
+
+def read_text(text: str, source: str = "the text") -> Reading:
+    """Read an architecture from a text: a config.json, a TOML file with the record's names, or six numbers."""
+    require(isinstance(text, str), "text", "be text", text)
+    words = text.replace(",", " ").split()
+    if text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return from_config(_json(text.lstrip("\ufeff"), source), source)
+    if words and all(_is_number(word) for word in words):
+        return from_numbers([float(word) for word in words])
+    return _from_toml(text, source)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 Source = str | Path | Mapping[str, Any] | Sequence[float] | Reading | Architecture

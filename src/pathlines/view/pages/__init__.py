@@ -5,8 +5,8 @@ from fastapi import FastAPI
 
 def open_pages(app: FastAPI) -> None:
     """Register every page at its address, with the answers that it asks for."""
-    from pathlines.view.pages import play, retrieval, theory
+    from pathlines.view.pages import advise, play, retrieval, theory
 
     play.register()
-    for page in (theory, retrieval):
+    for page in (theory, retrieval, advise):
         page.register(app)
