@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse
@@ -46,7 +45,7 @@ class Play:
 
     def __init__(self, state: State, asked: dict[str, str], problem: str = "") -> None:
         self.state = state
-        self.text: dict[str, Any] = {}
+        self.client = ui.context.client
         with shell("Play", MODELS[state.model].title, "play.js", f"/data/play?{state.query}"):
             with box(classes="play"):
                 with box("section", "stage-box", aria_label="run"):
@@ -153,7 +152,7 @@ class Play:
                 self._controls()
         self._tell()
         asked = {"query": state.query, "restart": rebuild or new}
-        ui.run_javascript(f"window.pathlines.show({json.dumps(asked)})")
+        self.client.run_javascript(f"window.pathlines.show({json.dumps(asked)})")
 
     def _tell(self) -> None:
         """What is said around the picture."""

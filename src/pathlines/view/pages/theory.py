@@ -74,6 +74,7 @@ class Theory:
     def __init__(self, asked: dict[str, str]) -> None:
         self.claim: Claim | None = None
         self.setting: Setting | None = None
+        self.client = ui.context.client
         with shell("Theory", "Theory", "theory.js", "/data/theory"), box(classes="theory"):
             with box("aside", "shelf", aria_label="claims"):
                 words("Theory", "h1")
@@ -158,4 +159,4 @@ class Theory:
         assert self.claim is not None and self.setting is not None
         own = {f"set.{k}": v for k, v in words_of(self.setting, self.claim.quick).items()}
         query = urlencode({"claim": self.claim.id, **own})
-        ui.run_javascript(f"window.pathlines.show({json.dumps({'query': query})})")
+        self.client.run_javascript(f"window.pathlines.show({json.dumps({'query': query})})")

@@ -7,7 +7,7 @@ list; matrices are written as on the command line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -96,8 +96,9 @@ def _round(step: float) -> float:
 class Controls:
     """The fields of a record, which tell ``change(name, text)`` what a person does; each has room for an error."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, ranges: Mapping[str, Range] | None = None) -> None:
         self.change = change
+        self.ranges = ranges or {}
         self.errors: dict[str, Any] = {}
         self.fields: dict[str, list[Any]] = {}
 
@@ -145,7 +146,7 @@ class Controls:
     def _number(
         self, name: str, kind: Kind, text: str, usual: Any, tell: Any, named: dict[str, str], hint: str
     ) -> list[Any]:
-        span = range_of(name, kind, usual)
+        span = self.ranges.get(name) or range_of(name, kind, usual)
         limits = {"min": span.low, "max": span.high, "step": span.step}
         shown = text or written(span.low)
         slider = box("input", "slider", type="range", value=shown, aria_label=hint, **limits)

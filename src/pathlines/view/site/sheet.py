@@ -13,11 +13,12 @@ from nicegui import ui
 
 from pathlines.foundation.errors import ArgumentError, PathlinesError
 from pathlines.foundation.setting import S, Setting, changed, fields
-from pathlines.view.site.controls import Controls
+from pathlines.view.site.controls import Controls, Range
 from pathlines.view.site.elements import box, button, code_line, mathematics, words
 from pathlines.view.site.state import LONGEST_VALUE, MOST_WORDS, read, written
 
 OWNER = "this page"
+SAVED = (("svg", "Save the figures as drawings"), ("png", "Save the figures as pictures"))
 
 
 def with_word(record: S, name: str, text: str) -> S:
@@ -67,13 +68,16 @@ def arguments(record: Setting, usual: Setting, names: tuple[str, ...] = ()) -> s
 class Sheet:
     """What a person has set on a page, and the fields that set it."""
 
-    def __init__(self, name: str, usual: Setting, asked: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, usual: Setting, asked: Mapping[str, str], ranges: Mapping[str, Range] | None = None
+    ) -> None:
         self.name, self.usual, self.problem = name, usual, ""
         try:
             self.record = record_of(usual, asked)
         except PathlinesError as error:
             self.record, self.problem = usual, str(error)
-        self.controls = Controls(self.change)
+        self.controls = Controls(self.change, ranges)
+        self.client = ui.context.client
         self.rebuild: Callable[[], None] | None = None
 
     @property
@@ -103,11 +107,11 @@ class Sheet:
             words(legend, "legend")
             self.controls.of(self.record, list(names), self.usual)
 
-    def again(self) -> None:
+    def again(self, *, figures: bool = True) -> None:
         """The lines that give the same numbers elsewhere, and the buttons that save the figures."""
         with box("section", "again", aria_label="the same numbers elsewhere"):
             with box(classes="presets"):
-                for kind, hint in (("svg", "Save the figures as drawings"), ("png", "Save the figures as pictures")):
+                for kind, hint in SAVED if figures else ():
                     made = words(kind.upper(), "button", type="button", title=hint)
                     made.on("click", js_handler=f"() => window.pathlines.save('{kind}')")
             code_line("", "as command", "command")
@@ -143,4 +147,4 @@ class Sheet:
 
     def show(self) -> None:
         """Have the page's script fetch and draw what is set now."""
-        ui.run_javascript(f"window.pathlines.show({json.dumps({'query': self.query})})")
+        self.client.run_javascript(f"window.pathlines.show({json.dumps({'query': self.query})})")

@@ -45,6 +45,7 @@
  * @property {number[]} [offset]
  * @property {number[]} [masses]
  * @property {string} [clusters] base64 of Uint16, (frame, token): the smallest token of its cluster
+ * @property {string} [groups] what the clusters are instead, such as prompts: they have colours and no numbers
  * @property {Curve[]} curves
  * @property {Overlay[]} overlays
  * @property {string} title
@@ -159,6 +160,7 @@ export class Frames {
     this.share = massShares(data.masses, this.n);
     this.labels = data.clusters ? new Uint16Array(bytesOf(data.clusters)) : null;
     const told = this.labels ? tellClusters(this.labels, this.n, this.share) : null;
+    if (data.groups) told?.size.fill(0);
     this.category = told?.category ?? null;
     this.size = told?.size ?? null;
   }

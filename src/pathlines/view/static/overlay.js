@@ -271,6 +271,7 @@ export function cuts(frames, overlay) {
  * @param {Look} look
  */
 function drawMasses(context, frames, look) {
+  if (frames.data.groups) return;
   const heavy = frames.clustersAt(look.place).filter((c) => c.count > 1 && c.share >= LIGHTEST).slice(0, MOST_NUMBERS);
   const side = Math.min(look.width, look.height);
   const point = [0, 0, 0];

@@ -145,6 +145,7 @@ export class Player {
     this.outcome.hidden = !data.outcome || data.outcome === 'completed';
     this.slider.max = String(FINE * (data.times.length - 1));
     this.colours.hidden = !data.clusters;
+    this.byCluster.textContent = `by ${data.groups ?? 'cluster'}`;
     this.side.hidden = !data.curves.length;
     this.box.classList.toggle('alone', !data.curves.length);
     this.box.setAttribute('aria-label', data.title);
@@ -215,7 +216,7 @@ export class Player {
   /** To those who hear the page: where we are, when we stop. */
   #announce() {
     const { scene } = this;
-    const clusters = scene.frames.labels ? `, ${scene.frames.clustersAt(this.place).length} clusters` : '';
+    const clusters = scene.frames.labels && !this.data.groups ? `, ${scene.frames.clustersAt(this.place).length} clusters` : '';
     this.live.textContent = `${this.clock.textContent}${clusters}`;
   }
 

@@ -1,25 +1,31 @@
 // @ts-check
 /** Pages of one record: the newest answer is drawn, the address follows, and what is shown can be saved. */
 import { mountChart } from './chart.js';
+import { HeatMap } from './heat.js';
 import { ask, copy, say, show, there } from './pages.js';
 
-/** @typedef {import('./chart.js').Figure} Figure */
-/** @type {Map<string, import('./chart.js').Chart>} */
+/** @typedef {import('./chart.js').Figure | import('./heat.js').Heat} Figure a map of colours has values over two axes */
+/** @type {Map<string, import('./chart.js').Chart | HeatMap>} */
 const charts = new Map();
 let query = '';
 
 /**
  * Draw each figure of an answer in the element of its name; what is there already takes the new numbers.
- * @param {Record<string, Figure|undefined>} figures by the id of their element
+ * @param {Record<string, Figure|null|undefined>} figures by the id of their element
+ * @param {{onPick?: (column: number, row: number) => void}} [options] of maps
  */
-export async function draw(figures) {
+export async function draw(figures, options = {}) {
   for (const [name, figure] of Object.entries(figures)) {
     const element = await there(`#${name}`);
     element.hidden = !figure;
     if (!figure) continue;
-    const chart = charts.get(name);
-    if (chart) chart.setFigure(figure);
-    else charts.set(name, mountChart(element, figure));
+    const before = charts.get(name);
+    const flat = !('values' in figure);
+    if (before && before instanceof HeatMap !== flat) before.setFigure(/** @type {any} */ (figure));
+    else {
+      before?.destroy();
+      charts.set(name, flat ? mountChart(element, /** @type {any} */ (figure)) : new HeatMap(element, /** @type {any} */ (figure), options));
+    }
   }
 }
 
