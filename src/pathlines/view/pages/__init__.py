@@ -5,8 +5,8 @@ from fastapi import FastAPI
 
 def open_pages(app: FastAPI) -> None:
     """Register every page at its address, with the answers that it asks for."""
-    from pathlines.view.pages import advise, flows, play, prompts, retrieval, theory
+    from pathlines.view.pages import advise, flows, play, prompts, retrieval, studies, theory
 
     play.register()
-    for page in (theory, retrieval, flows, prompts, advise):
+    for page in (theory, retrieval, flows, prompts, advise, studies):
         page.register(app)

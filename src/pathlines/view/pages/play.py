@@ -14,7 +14,7 @@ from pathlines.foundation.typeset import as_html
 from pathlines.model import MODELS
 from pathlines.view.site.controls import Controls
 from pathlines.view.site.drawable import offered_models
-from pathlines.view.site.elements import box, button, code_line, mathematics, words
+from pathlines.view.site.elements import box, button, code_line, link, mathematics, words
 from pathlines.view.site.presets import PRESETS, Preset, usual
 from pathlines.view.site.shell import shell
 from pathlines.view.site.state import OF_RUN, Stage, State, moment_of, state_of
@@ -60,6 +60,7 @@ class Play:
                 with box("aside", "panel", aria_label="settings"):
                     self.panel = box(classes="controls-box")
                 with box("section", "again", aria_label="the same numbers elsewhere"):
+                    link("Save as one page to send", "/export/play", "button", id="export", download="pathlines.html")
                     code_line("", "as command", "command")
                     code_line("", "as Python", "python")
             with self.panel:

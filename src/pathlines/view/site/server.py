@@ -102,7 +102,9 @@ def serve(listening: socket.socket, token: str, host: str, *, warmed: bool = Tru
 
 def _close() -> None:
     from pathlines.view.site.shelf import ASIDE
+    from pathlines.view.site.study_data import SHELF
 
+    SHELF.aside.close()
     ANSWERS.close()
     CLAIM_ANSWERS.close()
     ASIDE.close()

@@ -226,18 +226,21 @@ export function nearest(x, at) {
 /**
  * @param {HTMLElement} element
  * @param {Figure} figure
+ * @param {{onPick?: (column: number, row: number) => void}} [options] told the nearest point of the nearest line
  */
-export function mountChart(element, figure) {
-  return new Chart(element, figure);
+export function mountChart(element, figure, options = {}) {
+  return new Chart(element, figure, options);
 }
 
 export class Chart {
   /**
    * @param {HTMLElement} element
    * @param {Figure} figure
+   * @param {{onPick?: (column: number, row: number) => void}} [options]
    */
-  constructor(element, figure) {
+  constructor(element, figure, options = {}) {
     this.figure = figure;
+    this.options = options;
     this.box = document.createElement('figure');
     this.box.className = 'chart';
     this.head = document.createElement('figcaption');
@@ -252,7 +255,18 @@ export class Chart {
     window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.setFigure(this.figure));
     this.picture.addEventListener('pointermove', (event) => this.#hover(event));
     this.picture.addEventListener('pointerleave', () => this.#read(null));
+    this.picture.addEventListener('click', (event) => this.#pick(event));
     this.setFigure(figure);
+  }
+
+  /** @param {MouseEvent} event */
+  #pick(event) {
+    const box = this.picture.getBoundingClientRect();
+    const { x, y } = scalesOf(this.figure, this.width, this.height ?? 300);
+    const [at, level] = [fromPixel(x, event.clientX - box.left), fromPixel(y, event.clientY - box.top)];
+    const heights = this.figure.lines.map((l) => l.y[nearest(l.x, at)] ?? Infinity);
+    const row = nearest(heights.map((v) => Math.abs(v - level)), 0);
+    if (this.figure.lines.length) this.options.onPick?.(nearest(this.figure.lines[row].x, at), row);
   }
 
   /** @param {Figure} figure */

@@ -109,6 +109,11 @@ export class HeatMap {
       if (found) this.options.onPick?.(found[0], found[1]);
     });
     this.where = document.createElement('output');
+    this.where.setAttribute('aria-live', 'polite');
+    /** @type {[number, number]} the cell that arrow keys have reached */
+    this.cell = [0, 0];
+    this.picture.tabIndex = 0;
+    this.picture.addEventListener('keydown', (event) => this.#press(event));
     this.setFigure(heat);
   }
 
@@ -116,6 +121,9 @@ export class HeatMap {
   setFigure(heat) {
     this.heat = heat;
     this.width = 0;
+    this.cell = [0, 0];
+    this.picture.setAttribute('aria-label', `${heat.alt} Arrow keys read values.`);
+    this.picture.setAttribute('role', 'application');
     this.#fit();
   }
 
@@ -219,9 +227,28 @@ export class HeatMap {
     return [cellOf(heat.x.values, fromPixel(x, a), x.log), cellOf(heat.y.values, fromPixel(y, b), y.log)];
   }
 
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    const { values } = this.heat;
+    const [column, row] = this.cell;
+    if (event.key === 'Enter') this.options.onPick?.(column, row);
+    const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    this.cell = [Math.min(values[0].length - 1, Math.max(0, column + step[0])), Math.min(values.length - 1, Math.max(0, row + step[1]))];
+    this.#read(this.cell);
+  }
+
   /** @param {PointerEvent} event */
   #hover(event) {
     const found = this.#at(event);
+    if (found) this.cell = found;
+    this.#read(found);
+  }
+
+  /** @param {[number, number]|null} found */
+  #read(found) {
     const { heat } = this;
     if (!found) {
       this.where.textContent = '';

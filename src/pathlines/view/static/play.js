@@ -52,6 +52,7 @@ function address() {
   if (player && player.time > 0 && !player.playing) said.set('t', String(Number(player.time.toPrecision(6))));
   if (player?.colour === 'cluster') said.set('colour', 'cluster');
   show(said.toString());
+  document.getElementById('export')?.setAttribute('href', `/export/play?${query}`);
 }
 
 /** @type {any} */ (window).pathlines = { show: showRun, copy, player: () => player };

@@ -24,7 +24,7 @@ export async function draw(figures, options = {}) {
     if (before && before instanceof HeatMap !== flat) before.setFigure(/** @type {any} */ (figure));
     else {
       before?.destroy();
-      charts.set(name, flat ? mountChart(element, /** @type {any} */ (figure)) : new HeatMap(element, /** @type {any} */ (figure), options));
+      charts.set(name, flat ? mountChart(element, /** @type {any} */ (figure), options) : new HeatMap(element, /** @type {any} */ (figure), options));
     }
   }
 }
