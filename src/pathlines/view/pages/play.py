@@ -49,7 +49,7 @@ class Play:
         with shell("Play", MODELS[state.model].title, "play.js", f"/data/play?{state.query}"):
             with box(classes="play"):
                 with box("section", "stage-box", aria_label="run"):
-                    self.title = words(MODELS[state.model].title, "h1")
+                    self.title = mathematics(MODELS[state.model].title, "h1")
                     self.look = mathematics("", "p", "lead")
                     self.message = words(problem, "p", "error banner", role="alert")
                     t, colour = moment_of(asked), asked.get("colour") == "cluster"
@@ -157,6 +157,6 @@ class Play:
 
     def _tell(self) -> None:
         """What is said around the picture."""
-        self.title.text = MODELS[self.state.model].title
+        self.title.content = as_html(MODELS[self.state.model].title)
         match = next((p for p in PRESETS if state_of(p.words) == self.state), None)
         self.look.content = as_html(match.look if match else MODELS[self.state.model].sees)

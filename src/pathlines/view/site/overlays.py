@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from pathlines.integrate.run import Run
+from pathlines.limit.clustering.euclidean import classify_value
+from pathlines.model.clustering.rescaled import RescaledAttention
 from pathlines.view.site.state import State
 
+CLOSE = 0.1
+"""How near zero, relative to the spread, a leading coordinate is on the hyperplane through zero."""
 POLYTOPES = ("rescaled", "frozen", "leader")
 """Models of R^d whose tokens tend to the boundary of a polytope (Geshkovski, Letrouit, Polyanskiy, Rigollet)."""
 
@@ -22,10 +26,26 @@ def overlays(state: State, run: Run) -> list[dict[str, Any]]:
     if not np.isfinite(last).all():
         return []
     if state.model in POLYTOPES:
-        return _hull(last)
+        return _hyperplanes(run, last) or _hull(last)
     if state.stage.d == 3 and np.allclose(np.linalg.norm(last, axis=1), 1.0, atol=1e-3):
         return _centre(last)
     return []
+
+
+def _hyperplanes(run: Run, points: np.ndarray) -> list[dict[str, Any]]:
+    """Where V has one leading eigenvalue, tokens tend to at most three parallel hyperplanes: through the lowest and the
+    highest of them, and through zero.
+    """
+    if not isinstance(run.model, RescaledAttention):
+        return []
+    kind = classify_value(np.asarray(run.model.value))
+    if kind.kind != "good triple" or kind.left is None:
+        return []
+    levels = points @ kind.left
+    low, high = float(levels.min()), float(levels.max())
+    through_zero = low < 0 < high and np.abs(levels).min() < CLOSE * (high - low)
+    places = [low, *([0.0] if through_zero else []), high]
+    return [{"kind": "hyperplane", "normal": kind.left.tolist(), "offset": c} for c in places]
 
 
 def _hull(points: np.ndarray) -> list[dict[str, Any]]:

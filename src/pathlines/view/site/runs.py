@@ -12,6 +12,7 @@ from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.run import Run
 from pathlines.model import MODELS
 from pathlines.model.capability import HasRandomLayers
+from pathlines.model.gaussian.closure import GaussianClosure
 from pathlines.sweep.request import build, compute, law_of, usual_record
 from pathlines.view.frames import frames
 from pathlines.view.site.computing import Deadline
@@ -23,6 +24,8 @@ WORK = 3e10
 STEPS = 20_000
 """Of one flow: what cannot be followed in so many is shown as far as it came."""
 USUAL_RECORDS = 101
+CLOUD = ("covariance", "cloud_mean", "covariance_trace", "anisotropy")
+"""What is recorded of a Gaussian cloud of the plane, which is drawn as an ellipse."""
 
 
 def check_work(state: State) -> None:
@@ -41,7 +44,10 @@ def check_work(state: State) -> None:
 def records(state: State) -> tuple[str, ...]:
     """What is recorded for the page: the tokens, and what the program records of that model by itself."""
     request = state.request()
-    return ("tokens", *usual_record(build(request), request))
+    model = build(request)
+    if isinstance(model, GaussianClosure) and state.stage.d == 2:
+        return CLOUD
+    return ("tokens", *usual_record(model, request))
 
 
 def run_of(state: State, deadline: Deadline | None = None) -> Run:

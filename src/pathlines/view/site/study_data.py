@@ -121,9 +121,9 @@ def study_of(data: Any) -> StudyData:
             variables[str(name)[:LONGEST]] = Variable(_label(v, name), _symbol(v), dims, values)
     if not variables:
         raise ArgumentError("This file has no numbers over axes.")
-    dims = dict.fromkeys(d for v in variables.values() for d in v.dims)
+    used = dict.fromkeys(d for v in variables.values() for d in v.dims)
     title = _text(data.attrs.get("title")) or _subject(data.attrs)
-    return StudyData(title or "A study", {d: _axis(data, d) for d in dims}, variables, _origin(data.attrs))
+    return StudyData(title or "A study", {d: _axis(data, d) for d in used}, variables, _origin(data.attrs))
 
 
 def _text(value: Any) -> str:
