@@ -70,6 +70,9 @@ def view_of(asked: dict[str, str]) -> tuple[View, StudyData]:
     left = [d for d in long if d != x]
     y = _dim(asked.get("y", ""), [d for d in dims if d != x] + ["none"], left[0] if left else "none")
     held = {d: _place(asked.get(AT + d, "0"), d, len(study.axes[d].values)) for d in dims if d not in (x, y)}
+    for word in asked:
+        if word.startswith(AT) and word[len(AT) :] not in study.axes:
+            raise ArgumentError(f"There is no axis `{word[len(AT) :][:80]}` here; there are {', '.join(dims)[:300]}.")
     return View(asked.get("study", EXAMPLE)[:80], name, x, y, held), study
 
 

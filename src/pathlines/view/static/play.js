@@ -9,8 +9,11 @@ let query = '';
 /** @type {any} */
 let again;
 
-/** @param {{query: string, restart?: boolean, t?: number|null, colour?: 'initial'|'cluster'}} wanted */
-async function showRun({ query: wanted, restart = false, t = null, colour = 'initial' }) {
+/**
+ * @param {{query: string, restart?: boolean, t?: number|null, colour?: 'initial'|'cluster', first?: boolean}} wanted at
+ *   first the page itself may have said what is wrong
+ */
+async function showRun({ query: wanted, restart = false, t = null, colour = 'initial', first = false }) {
   const element = await there('#player');
   query = wanted;
   address();
@@ -24,7 +27,7 @@ async function showRun({ query: wanted, restart = false, t = null, colour = 'ini
     return;
   }
   clearTimeout(again);
-  say('');
+  if (!first) say('');
   document.querySelector('.waiting')?.setAttribute('hidden', '');
   if (player) player.setData(data);
   else {
@@ -56,4 +59,4 @@ function address() {
 }
 
 /** @type {any} */ (window).pathlines = { show: showRun, copy, player: () => player };
-there('#player').then((element) => showRun(JSON.parse(element.dataset.start ?? '{}')));
+there('#player').then((element) => showRun({ ...JSON.parse(element.dataset.start ?? '{}'), first: true }));

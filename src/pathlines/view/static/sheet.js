@@ -36,7 +36,7 @@ export async function draw(figures, options = {}) {
  * @param {Record<string, any>} [more] what else the page's own script offers
  */
 export async function sheet(name, paint, more = {}) {
-  /** @param {{query: string}} wanted */
+  /** @param {{query: string, first?: boolean}} wanted at first the page itself may have said what is wrong */
   const shown = async (wanted) => {
     query = wanted.query;
     show(query);
@@ -45,7 +45,7 @@ export async function sheet(name, paint, more = {}) {
     const data = await ask(`/data/${name}?${wanted.query}`);
     if (!data || query !== wanted.query) return;
     place.removeAttribute('aria-busy');
-    say(data.message ?? '');
+    if (data.message || !wanted.first) say(data.message ?? '');
     if (data.away) setTimeout(() => query === wanted.query && shown(wanted), 2000);
     if (data.message) return;
     document.querySelector('.early')?.setAttribute('hidden', '');
@@ -58,7 +58,7 @@ export async function sheet(name, paint, more = {}) {
   };
   /** @type {any} */ (window).pathlines = { show: shown, copy, save, query: () => query, ...more };
   const place = await there('#sheet');
-  await shown({ query: place.dataset.start ?? '' });
+  await shown({ query: place.dataset.start ?? '', first: true });
 }
 
 /**
