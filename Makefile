@@ -9,6 +9,7 @@ PROBE  := $(VENV)/.installed-probe
 
 demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
+	@echo "next: $(BIN)/pathlines view   (to see it move, and to turn its knobs)"
 
 # Compiling is most of the tests' time, so programs are compiled without optimisation; `make demo` runs the optimised ones.
 # Claims that draw many random chains or prompts run 2.5 times longer so: they get the first level. Each of two workers begins with

@@ -11,7 +11,8 @@ DRIVER = shutil.which("chromedriver")
 FLAGS = (
     "--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic",
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--hide-scrollbars", "--no-default-browser-check",
+    "--hide-scrollbars", "--no-default-browser-check", "--disable-gpu-watchdog", "--disable-dev-shm-usage",
+    "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
 )  # fmt: skip
 
 
@@ -36,7 +37,8 @@ def opened_browser(folder: Path, *more: str, network: bool = False):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    driver.set_script_timeout(120)
+    driver.set_script_timeout(60)
+    driver.set_page_load_timeout(60)
     try:
         yield driver
     finally:

@@ -59,6 +59,7 @@ def until(driver, code, *arguments, seconds=20):
 def opened(driver, site, address):
     driver.get(site.root + address)
     until(driver, DRAWN)
+    until(driver, "return window.did_handshake")
     return driver
 
 
@@ -220,7 +221,7 @@ def test_a_study_is_opened_and_a_point_of_it_leads_to_its_run(site, browser, tmp
     path = tmp_path / "<img src=x>.nc"
     path.write_bytes(bytes(data.to_netcdf(engine="h5netcdf")))
     browser.find_element("id", "file").send_keys(str(path))
-    until(browser, "return window.pathlines.runAt(2, 3).includes('until')")
+    settled(browser, "study=")
     assert answer(browser, "studies")["figure"]["values"] == data["overlap"].values.tolist()
     address = browser.execute_script("return window.pathlines.runAt(2, 3)")
     assert address == "/play?model=sa&until=3&beta=3&n=32"

@@ -1,6 +1,6 @@
 // @ts-check
 /** Advise: the curves follow the knobs; words, what-ifs and the smallest change come after them. */
-import { ask, there } from './pages.js';
+import { ask, tell, there } from './pages.js';
 import { draw, sheet } from './sheet.js';
 import { formatNumber } from './numbers.js';
 
@@ -66,7 +66,7 @@ async function read(text) {
   const data = await answer.json().catch(() => ({ message: 'This could not be read.' }));
   place.textContent = data.message ?? data.unknown;
   if (!data.record) return;
-  /** @type {any} */ (window).emitEvent('record', data.record);
+  tell('record', data.record);
   setTimeout(async () => { (await there('#config-read')).textContent = data.read; }, 600);
 }
 

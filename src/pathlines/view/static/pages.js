@@ -5,25 +5,27 @@
  */
 
 const PAGE = Math.random().toString(36).slice(2);
-/** @type {AbortController|undefined} */
-let asking;
+/** @type {Map<string, AbortController>} the newest question of each kind */
+const asking = new Map();
 
 /**
- * The answer to an address, or nothing where a newer question came in between.
+ * The answer to an address, or nothing where a newer question of its kind (the address up to "?") came in between.
  * @param {string} address
  * @param {RequestInit} [how]
  * @returns {Promise<any>}
  */
 export async function ask(address, how = {}) {
-  asking?.abort();
-  asking = new AbortController();
+  const kind = address.split('?')[0];
+  asking.get(kind)?.abort();
+  const own = new AbortController();
+  asking.set(kind, own);
   try {
     /** @type {any} */
     const early = window;
     const begun = early.firstAddress === address ? early.first : undefined;
     early.firstAddress = '';
-    const headers = { 'X-Pathlines-Page': PAGE, ...(how.headers ?? {}) };
-    const answer = await (begun ?? fetch(address, { ...how, signal: asking.signal, headers }));
+    const headers = { 'X-Pathlines-Page': PAGE + kind, ...(how.headers ?? {}) };
+    const answer = await (begun ?? fetch(address, { ...how, signal: own.signal, headers }));
     if (answer.status === 409) return null;
     if (answer.status === 401 || answer.status === 403) throw new Error('The server does not know this page any more: open the link that it printed.');
     return await answer.json();
@@ -66,6 +68,18 @@ export async function copy(button) {
     }
   }
   setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+/**
+ * Tell the server's side of the page, once it listens.
+ * @param {string} name
+ * @param {any} value
+ */
+export function tell(name, value) {
+  /** @type {any} */
+  const page = window;
+  if (page.did_handshake) page.emitEvent(name, value);
+  else setTimeout(() => tell(name, value), 50);
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 /** Studies: a map or curves; a point opens its run. */
 import { formatNumber } from './numbers.js';
-import { say, there } from './pages.js';
+import { say, tell, there } from './pages.js';
 import { draw, sheet } from './sheet.js';
 
 const MOST_BYTES = 64_000_000;
@@ -35,7 +35,7 @@ async function open(file) {
   const answer = await fetch('/data/study-file', { method: 'POST', body: file });
   const data = await answer.json().catch(() => ({ message: 'This file could not be read.' }));
   if (data.message) say(data.message);
-  else /** @type {any} */ (window).emitEvent('study', data.study);
+  else tell('study', data.study);
 }
 
 document.addEventListener('dragover', (event) => event.preventDefault());

@@ -1,6 +1,6 @@
 // @ts-check
 /** Theory: a list that is searched here, the claim that is chosen, its numbers, and those of the reader's own setting. */
-import { ask, copy, say, show, there } from './pages.js';
+import { ask, copy, say, show, tell, there } from './pages.js';
 
 /**
  * @typedef {object} Entry
@@ -104,7 +104,7 @@ function choose(id) {
   query = new URLSearchParams({ claim: id }).toString();
   paint(null);
   address(true);
-  /** @type {any} */ (window).emitEvent('claim', id);
+  tell('claim', id);
   const article = document.querySelector('.claim');
   if (window.matchMedia('(max-width: 900px)').matches) article?.scrollIntoView({ block: 'start' });
   list();
