@@ -16,7 +16,7 @@ pytest.importorskip("nicegui")
 pytestmark = pytest.mark.slow
 
 SHOWN = {
-    "play": "/play?model=sa&beta=9&n=120&until=30&t=12&colour=cluster",
+    "play": "/play?model=sa&beta=9&n=120&until=30&t=3&colour=cluster",
     "theory": "/theory?claim=clustering/ER-01&verdict=refuted",
     "retrieval": "/retrieval?simulate=true&prompts=500",
     "flows": "/flows?d=2&pieces=[[0,1.4,1,0,0,1],[0,1.4,-1,0,0,1],[0,-1,0,1,-1,0.6]]",
@@ -48,6 +48,7 @@ def test_each_page_is_photographed(camera, name, tmp_path):
     driver.get(site.root + SHOWN[name])
     until(driver, DRAWN, seconds=60)
     until(driver, "return !document.querySelector('[aria-busy=true]')", seconds=60)
+    until(driver, "return [...document.querySelectorAll('.finding')].every((e) => e.textContent)", seconds=60)
     seen = {}
     for size, (width, height) in SIZES.items():
         for light in ("light", "dark"):

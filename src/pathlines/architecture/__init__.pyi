@@ -43,6 +43,7 @@ from pathlines.architecture.rules import positions_from as positions_from
 from pathlines.architecture.rules import projections as projections
 from pathlines.architecture.read import read_architecture as read_architecture
 from pathlines.architecture.convention import read_by as read_by
+from pathlines.architecture.read import read_text as read_text
 from pathlines.architecture.read import reading_of as reading_of
 from pathlines.architecture.rope import rope_of as rope_of
 from pathlines.architecture.rules import rope_where_local as rope_where_local

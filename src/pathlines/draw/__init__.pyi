@@ -25,6 +25,7 @@ from pathlines.draw.animation import animation as animation
 from pathlines.draw.asymptotics_figure import asymptotics_figure as asymptotics_figure
 from pathlines.draw.style import band as band
 from pathlines.draw.bench_figure import bench_figure as bench_figure
+from pathlines.draw.report import card_html as card_html
 from pathlines.draw.animation import check_target as check_target
 from pathlines.draw.claim_figure import claim_figure as claim_figure
 from pathlines.draw.layout import colour_bar as colour_bar

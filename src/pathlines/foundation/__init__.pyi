@@ -60,6 +60,7 @@ from pathlines.foundation.errors import finite_number as finite_number
 from pathlines.foundation.numbers import flat_list as flat_list
 from pathlines.foundation.namespace import folders as folders
 from pathlines.foundation.namespace import found_below as found_below
+from pathlines.foundation.bounds import growth as growth
 from pathlines.foundation.namespace import homes as homes
 from pathlines.foundation.namespace import is_namespace as is_namespace
 from pathlines.foundation.traceable import is_traced as is_traced

@@ -53,8 +53,8 @@ class Recall(Setting):
 
     def check(self, *, simulate: bool, most: float = MOST_WORK, force: bool = False) -> None:
         """Refuse what takes too long, before any of it."""
-        self.listeners.check(self.n)
         within(f"Retrieval from {self.n} tokens", self.work(simulate=simulate), most, "operations", force=force)
+        self.listeners.check(self.n)
 
     def forecast(self) -> RetrievalForecast:
         """What theory says."""

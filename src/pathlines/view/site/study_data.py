@@ -6,6 +6,7 @@ import hashlib
 import io
 import threading
 from collections import OrderedDict
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -178,6 +179,7 @@ def _origin(attrs: Any) -> dict[str, Any] | None:
     return None
 
 
+@cache
 def example() -> StudyData:
     """The overlap of three orthogonal tokens over β and time, in closed form (arXiv:2312.10794)."""
     from pathlines.limit.clustering.equiangular import overlap_at

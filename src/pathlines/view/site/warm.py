@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
+from pathlines.claim import CLAIMS
 from pathlines.foundation.errors import PathlinesError
 from pathlines.view.site.computing import Answers
 from pathlines.view.site.drawable import drawable_models
@@ -17,7 +18,8 @@ PATIENCE = 0.2
 
 
 def warm(answers: Answers, presets: tuple = PRESETS) -> None:
-    """Run each preset once, whenever nobody waits."""
+    """Run each preset once, whenever nobody waits; claims are read first, which takes two seconds."""
+    list(CLAIMS)
     drawable_models()
     for preset in presets:
         while not answers.idle:
