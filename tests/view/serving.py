@@ -21,8 +21,8 @@ SECONDS = 60
 class Site:
     """What a test asks the server."""
 
-    def __init__(self, port):
-        self.port = port
+    def __init__(self, port, pid):
+        self.port, self.pid = port, pid
         self.root = f"http://127.0.0.1:{port}"
 
     def get(self, path, body=None, **headers):
@@ -42,14 +42,14 @@ class Site:
 
 
 @contextmanager
-def served(store):
-    """The server until the block ends, then Ctrl-C, which must end it."""
-    environment = {**os.environ, "PATHLINES_STORE": str(store), "PATHLINES_NATIVE": "off"}
+def served(store, native="off"):
+    """The server until the block ends, then Ctrl-C, which must end it; tests compile no native code for it."""
+    environment = {**os.environ, "PATHLINES_STORE": str(store), "PATHLINES_NATIVE": native}
     process = subprocess.Popen(
         [sys.executable, "-c", START], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     try:
-        yield Site(int(process.stdout.readline()))
+        yield Site(int(process.stdout.readline()), process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         try:
