@@ -1,7 +1,8 @@
 """Draw the pictures of the pages again: ``python docs/pictures.py [NAME…]`` (from the store where nothing changed).
 
-Figures are those that ``pathlines figure`` draws at quick size; the pictures of examples are what these scripts save.
-Both are kept as PNG files of 256 colours in ``docs/pictures``, so that building the site computes nothing.
+Figures are those that ``pathlines figure`` draws at quick size; the pictures of examples are what these scripts save;
+the pages of ``pathlines view`` are photographed by their tests. All are kept as PNG files of 256 colours in
+``docs/pictures``, so that building the site computes nothing.
 """
 
 from __future__ import annotations
@@ -56,6 +57,11 @@ FIGURES = (
     "followups/adamw",
 )
 EXAMPLES = ("01_clusters", "05_theorem_1")
+PAGES = (
+    "view-play", "view-play-dark", "view-play-narrow", "view-theory", "view-retrieval", "view-flows", "view-prompts",
+    "view-advise", "view-studies",
+)  # fmt: skip
+"""Photographs that ``tests/view/test_photographs.py`` takes in a browser."""
 
 
 def keep(content: bytes, name: str) -> None:
@@ -79,6 +85,12 @@ def of_example(name: str) -> bytes:
         return (Path(folder) / f"{name}.png").read_bytes()
 
 
+def photograph() -> None:
+    """Have the tests of the pages take their pictures; without a browser they say so."""
+    test = [sys.executable, "-m", "pytest", "-m", "slow", "tests/view/test_photographs.py"]
+    subprocess.run(test, cwd=HERE.parent, check=True, env={**os.environ, "PATHLINES_PICTURES": str(HERE / "pictures")})
+
+
 def main() -> None:
     """Draw all, or those whose names are given."""
     pathlines.enable_float64()
@@ -89,6 +101,8 @@ def main() -> None:
     for name in EXAMPLES:
         if not asked or name in asked:
             keep(of_example(name), name)
+    if not asked or asked & set(PAGES):
+        photograph()
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from public_configs import PUBLIC
 
-from pathlines.architecture import Architecture, Deviations, from_numbers, read_architecture
+from pathlines.architecture import Architecture, Deviations, from_numbers, read_architecture, read_text
 from pathlines.architecture.config import Config
 from pathlines.architecture.convention import defaults
 from pathlines.architecture.family import FAMILIES
@@ -148,6 +148,18 @@ def test_toml(tmp_path):
         file.write_text(text)
         with pytest.raises(ArgumentError, match=message):
             read_architecture(file)
+
+
+def test_a_text_is_read_by_what_it_is():
+    six = from_numbers([64, 4, 2, 32, 128, 0.02]).architecture
+    assert read_text("64, 4 2 32 128 .02").architecture == six
+    table = "width = 64\nheads = 4\nlayers = 2\ncontext = 32\nmlp_width = 128\nstd = 0.02\nnorm_epsilon = 1e-5\n"
+    assert read_text(table + "[deviations]\nposition = 0.02\nmlp_gate = 0.0\n").architecture == six
+    config = '\ufeff {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2}'
+    assert read_text(config).architecture.family == "gpt2"
+    for text in ("", "{", "nan 4 2 32 128 .02", "1 2 3", "[" * 10_000):
+        with pytest.raises(ArgumentError):
+            read_text(text)
 
 
 def test_six_numbers():

@@ -87,6 +87,6 @@ def test_pictures_are_small_and_all_of_them_are_drawn():
     pictures = module_from_spec(spec)
     spec.loader.exec_module(pictures)
     assert set(pictures.FIGURES) <= set(FIGURES)
-    wanted = {f"{n.replace('/', '-')}.png" for n in (*pictures.FIGURES, *pictures.EXAMPLES)}
+    wanted = {f"{n.replace('/', '-')}.png" for n in (*pictures.FIGURES, *pictures.EXAMPLES, *pictures.PAGES)}
     assert {p.name for p in (DOCS / "pictures").iterdir()} == wanted
     assert all(p.stat().st_size <= pictures.MOST for p in (DOCS / "pictures").iterdir())

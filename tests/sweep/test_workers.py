@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pathlines.foundation.errors import PathlinesError
-from pathlines.sweep.workers import Lost, spread
+from pathlines.sweep.workers import Aside, Lost, spread
 
 
 def double(item):
@@ -20,6 +20,10 @@ def double(item):
     if item == "leave":
         os._exit(3)
     return os.getpid() if item == "who" else 2 * item
+
+
+def double_or_sleep(item):
+    return time.sleep(600) if item == "sleep" else double(item)
 
 
 def sleep_long(folder):
@@ -113,3 +117,16 @@ def test_groups_may_have_processes_of_their_own():
     first, same, *others = told(apart=True)
     assert first == same
     assert len({first, *others}) == 3
+
+
+def test_an_item_aside_that_takes_too_long_or_dies_costs_nothing_but_itself(tmp_path):
+    aside = Aside(double_or_sleep)
+    try:
+        assert aside.ask(4, 60.0) == 8
+        same = aside.ask("who", 60.0)
+        assert aside.ask("who", 60.0) == same
+        assert aside.ask("sleep", 0.5) == Lost("it took longer than 0.5 s")
+        assert isinstance(aside.ask("die", 60.0), Lost)
+        assert aside.ask("who", 60.0) != same
+    finally:
+        aside.close()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from browser import looks, need_browser, opened_browser
 from serving import TOKEN, served
-from test_site import DRAWN, LOCAL, until
+from test_pages_in_browser import DRAWN, LOCAL, until
 
 pytest.importorskip("nicegui")
 pytestmark = pytest.mark.slow

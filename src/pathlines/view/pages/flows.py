@@ -184,11 +184,7 @@ def command(question: Asked, flow: EuclideanSchedule) -> str:
 def python(question: Asked, flow: EuclideanSchedule) -> str:
     """Lines of Python: the same numbers."""
     parts = ", ".join(f"{name}={getattr(flow, name).tolist()}" for name in "wabt")
-    made = (
-        f"flow = pl.transport.euclid.EuclideanSchedule({parts})"
-        if flow.count
-        else f"flow = pl.transport.euclid.EuclideanSchedule.empty({question.d})"
-    )
+    made = f"flow = pl.EuclideanSchedule({parts})" if flow.count else f"flow = pl.EuclideanSchedule.empty({question.d})"
     at = "0.0" if question.d == 1 else "0.0, 0.0"
     return f"import pathlines as pl\n{made}\nflow.log_prob([[{at}]]), flow.sample(1000, seed={question.seed})"
 

@@ -206,7 +206,7 @@ def test_a_piece_is_added_and_the_density_is_that_of_the_schedule(site, browser)
     settled(browser, "piece=2")
     slide(browser, "b", -1)
     settled(browser, "-1")
-    flow = pl.transport.euclid.EuclideanSchedule([[1.5], [1.0]], [[1.0], [1.0]], [0.0, -1.0], [0.6, 1.0])
+    flow = pl.EuclideanSchedule([[1.5], [1.0]], [[1.0], [1.0]], [0.0, -1.0], [0.6, 1.0])
     line = answer(browser, "flows")["density"]["lines"][0]
     expected = np.exp(flow.log_prob(np.array(line["x"])[:, None]))
     np.testing.assert_allclose(line["y"], expected, rtol=1e-5, atol=1e-9)
