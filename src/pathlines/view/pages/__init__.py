@@ -1,6 +1,11 @@
 """The pages: one small file each."""
 
-from fastapi import FastAPI
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 def open_pages(app: FastAPI) -> None:

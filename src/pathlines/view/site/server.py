@@ -93,6 +93,7 @@ def serve(listening: socket.socket, token: str, host: str, *, warmed: bool = Tru
         while thread.is_alive():
             thread.join(0.2)
     except KeyboardInterrupt:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what is cut off need not be told
         server.should_exit = server.force_exit = True
         thread.join(LAST_SECONDS)
         _close()
