@@ -43,7 +43,7 @@ class Answers:
         self.kept: OrderedDict[str, bytes] = OrderedDict()
         self.going: dict[str, Future[bytes]] = {}
         self.last: dict[str, str] = {}
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # an answer that is there at once is kept by the thread that asked
 
     async def of(self, kind: str, setting: Any, compute: Callable[[], Any], client: str = "") -> bytes:
         """The JSON of ``compute()``, from what is kept where the same setting was asked for before."""
