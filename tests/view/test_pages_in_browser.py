@@ -157,6 +157,7 @@ def test_a_preset_of_play_is_run_and_its_numbers_are_those_of_the_flow(site, bro
     assert "default-src 'none'" in page and "pathlines-frames/1" in page
 
 
+@pytest.mark.slow
 def test_a_claim_is_found_and_run_at_a_setting_of_the_reader(site, browser):
     opened(browser, site, "/theory")
     browser.execute_script(
