@@ -1,8 +1,10 @@
 # Written by docs/stubs.py.
 from pathlines.foundation import bounds as bounds
+from pathlines.foundation import caches as caches
 from pathlines.foundation import compiler as compiler
 from pathlines.foundation import errors as errors
 from pathlines.foundation import files as files
+from pathlines.foundation import kept_programs as kept_programs
 from pathlines.foundation import keys as keys
 from pathlines.foundation import load as load
 from pathlines.foundation import marks as marks
@@ -65,6 +67,7 @@ from pathlines.foundation.namespace import homes as homes
 from pathlines.foundation.namespace import is_namespace as is_namespace
 from pathlines.foundation.traceable import is_traced as is_traced
 from pathlines.foundation.parameters import joined_record as joined_record
+from pathlines.foundation.kept_programs import keep_programs as keep_programs
 from pathlines.foundation.traceable import known as known
 from pathlines.foundation.load import load_file as load_file
 from pathlines.foundation.bounds import machine_memory as machine_memory
@@ -79,6 +82,8 @@ from pathlines.foundation.module import overridden as overridden
 from pathlines.foundation.typeset import parts as parts
 from pathlines.foundation.bounds import peak_memory as peak_memory
 from pathlines.foundation.errors import positive_integer as positive_integer
+from pathlines.foundation.caches import private_folder as private_folder
+from pathlines.foundation.caches import processor as processor
 from pathlines.foundation.keys import random_key as random_key
 from pathlines.foundation.numbers import real_array as real_array
 from pathlines.foundation.parameters import record_of as record_of
