@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import msgspec
@@ -176,11 +177,11 @@ def _overlap(s: Bounds) -> float:
 def _largest_time(s: Bounds, sign: float) -> Evidence:
     """ln T₁ at 0.99 of the smaller bound, the first one with the given sign of its logarithm, term by term."""
     alpha, n, epsilon = _overlap(s), s.n, s.epsilon
-    shape = np.log((s.beta - 1) * epsilon / (s.beta**2 * n**2 * np.e))
+    shape = np.log((s.beta - 1) * epsilon / (s.beta**2 * n**2 * math.e))
     log_first = s.beta * (1 - alpha) + sign * shape + np.log(1 - np.exp(-s.gamma * s.beta))
     second = 1 - alpha - np.log(2 * n**2 / (1 - 8 * epsilon)) / s.beta - 8 * epsilon
     rate = 0.99 * min(np.exp(min(log_first, 50.0)), second)
-    gathered = 2 * n * np.exp(8 * epsilon * s.beta) + np.e * n * rate * s.beta**2 / (s.beta - 1)
+    gathered = 2 * n * np.exp(8 * epsilon * s.beta) + math.e * n * rate * s.beta**2 / (s.beta - 1)
     return Evidence({"log_gather": np.log(gathered)})
 
 

@@ -14,6 +14,8 @@ All times are logarithms.
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,7 +63,7 @@ def rate_bounds(beta: float, n: int, epsilon: float, alpha: float, printed: bool
     gamma = 1 - alpha - 8 * epsilon - np.log(2 * n * n / epsilon) / beta
     if gamma <= 0:
         return -np.inf, -np.inf
-    shape = np.log((beta - 1) * epsilon / (beta**2 * n**2 * np.e))
+    shape = np.log((beta - 1) * epsilon / (beta**2 * n**2 * math.e))
     first = (1 - alpha) * beta + (-shape if printed else shape) + np.log(-np.expm1(-gamma * beta))
     second = 1 - alpha - np.log(2 * n * n / (1 - 8 * epsilon)) / beta - 8 * epsilon
     return float(first), float(second)
@@ -69,7 +71,7 @@ def rate_bounds(beta: float, n: int, epsilon: float, alpha: float, printed: bool
 
 def log_gathering_time(beta: float, n: int, epsilon: float, rate: float) -> float:
     """ln T_1 = ln(2n e^{8εβ} + e n λβ²/(β-1))."""
-    linear = np.log(np.e * n * rate * beta**2 / (beta - 1)) if rate > 0 else -np.inf
+    linear = np.log(math.e * n * rate * beta**2 / (beta - 1)) if rate > 0 else -np.inf
     return float(np.logaddexp(np.log(2 * n) + 8 * epsilon * beta, linear))
 
 

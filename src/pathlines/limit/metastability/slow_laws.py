@@ -7,6 +7,8 @@ e^{β(<x,y>-1)} throughout.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
@@ -70,7 +72,7 @@ def lifetime_ratio_limit(kind: str = "sa") -> float:
     kernel, λ^{SA} → 2/e. SA divides σ by the partition function 1 + 2e^{-π²}, which is left out: 1e-4. USA has λ
     smaller by 1/√(2πβ) and σ by 1/k* = 1/√(2β), hence 1/√π of the ratio.
     """
-    ratio = (2 / np.e) / (4 * np.exp(-(np.pi**2)) * (2 * np.pi**2 - 1))
+    ratio = (2 / math.e) / (4 * np.exp(-(np.pi**2)) * (2 * np.pi**2 - 1))
     return float(ratio if one_of("kind", kind, KINDS) == "sa" else ratio / np.sqrt(np.pi))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def growth_curves(s: Growth) -> Figure:
     for ink, beta in zip(COLOURS, s.more):
         rates = growth_rates(beta, 2, most)
         right.plot(np.arange(1, most + 1), rates, "-o", color=ink, ms=2.6, lw=1.0, label=f"β = {beta:g}")
-    right.axhline(2 / np.e, color=INK, lw=1.0, ls=(0, (4, 2.2)), label="2/e")
+    right.axhline(2 / math.e, color=INK, lw=1.0, ls=(0, (4, 2.2)), label="2/e")
     right.set(xlabel="mode $k$", ylabel=r"growth rate $\lambda_k$", title="softmax attention", ylim=(0, 1.0))
     right.legend(loc="upper right", ncols=3)
     return figure
