@@ -43,6 +43,7 @@ def test_simulated_pairs_and_picture(tmp_path):
     assert picture.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_simulated_pairs_do_not_see_their_step():
     """Without extrapolation Λ of erf, d = 40, is off by many standard errors."""
     found = json.loads(said("--activation", "erf", "--d", 40, "--simulate", "--runs", 8000, "--json"))

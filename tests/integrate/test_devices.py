@@ -61,6 +61,7 @@ def assert_equal(found, names, count):
         np.testing.assert_allclose(values, overlaps(name, None)[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_four_devices_have_the_numbers_of_one():
     names = ["padded ring", "harmonics"]
     assert_equal(answers(started(",".join(names), devices=4)), names, 4)

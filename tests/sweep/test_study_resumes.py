@@ -108,6 +108,7 @@ def test_a_full_disk_stops_the_study_and_keeps_what_was_done(tmp_path, fixed, wh
     assert same_bits(data, whole) and seen[-1].recalled == 6 and calls(fixed) == COUNT + 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_setting_alone(tmp_path):
     seen = []
     made = pl.study(deadly, {"x": [1.0, 3.0, 5.0, 7.0]}, folder=str(tmp_path))

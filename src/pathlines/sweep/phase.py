@@ -30,6 +30,7 @@ from pathlines.foundation.errors import (
     require,
 )
 from pathlines.foundation.precision import resolve_dtype
+from pathlines.foundation.programs import make_room_for_programs
 from pathlines.foundation.progress import Progress
 from pathlines.integrate.advance import OK, Carry, Controls, Program, field_of, fresh_carry, step
 from pathlines.integrate.methods import METHODS, RungeKutta
@@ -87,6 +88,7 @@ def phase_diagram(
         store: where each block of β is kept when done, so that a killed diagram resumes.
         progress: whether to show a bar.
     """
+    make_room_for_programs()
     d, n, samples = (positive_integer(k, v) for k, v in (("d", d), ("n", n), ("samples", samples)))
     require(n >= 2 and samples >= 2, "samples", "be at least 2, as must n", samples)
     betas, times = finite_array("betas", betas, ("b",)).astype(float), _even(times)
