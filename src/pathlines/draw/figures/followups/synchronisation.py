@@ -76,7 +76,9 @@ def _map(figure: Figure, axes: Axes, s: Map) -> None:
     norm = SymLogNorm(1.0, vmin=-reach, vmax=reach)  # relu sinks to -2 while tanh climbs to 100
     shown = axes.pcolormesh(dims, sizes, found, cmap="RdBu_r", norm=norm, shading="nearest", rasterized=True)
     axes.grid(visible=False)
-    figure.colorbar(shown, ax=axes, label=r"$\Lambda/k(1)$")
+    bar = figure.colorbar(shown, ax=axes).ax
+    bar.set_xlabel(r"$\Lambda/k(1)$", fontsize=9)
+    bar.xaxis.set_label_position("top")
     fine = np.linspace(sizes[0], sizes[-1], 8 * s.side)
     edge = np.array([critical_dimension(s.activation, w, s.sigma_b, s.attention) for w in fine])
     axes.plot(np.where(edge <= dims[-1], edge, np.nan), fine, color=INK, lw=1.4)
