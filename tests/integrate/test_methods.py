@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+from scipy.integrate import DOP853, RK23, RK45
 
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import ArgumentError, FormError, UnknownNameError
@@ -116,3 +117,16 @@ def test_unknown_and_stepless_methods():
         flow(SelfAttention(1.0), start(), until=1.0, method="heun")
     with pytest.raises(ArgumentError, match="step"):
         flow(SelfAttention(1.0), start(), until=1.0, method="heun", step=0.0)
+
+
+@pytest.mark.parametrize(("name", "peer"), [("rk23", RK23), ("rk45", RK45), ("dop853", DOP853)])
+def test_pairs_vs_scipy(name, peer):
+    """Every digit: steps are those of SciPy's solvers."""
+    method, stages = METHODS[name], len(peer.B)
+    assert (method.order, method.error_order) == (peer.order, peer.error_estimator_order)
+    np.testing.assert_array_equal(method.a[:, : peer.A.shape[1]], peer.A[:stages])
+    np.testing.assert_array_equal(method.b, peer.B)
+    np.testing.assert_array_equal(method.c, peer.C[:stages])
+    expected = [peer.E5, peer.E3] if name == "dop853" else [peer.E]
+    for found, wanted in zip(method.estimates, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)

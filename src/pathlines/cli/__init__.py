@@ -9,6 +9,9 @@ def main() -> None:
 
     with interruptible() as interrupts:
         try:
+            from pathlines.foundation.spared import spare
+
+            spare()
             from pathlines.cli.program import outcome
 
             code = outcome()

@@ -37,10 +37,17 @@ def parameters(command: Any, words: list[str]) -> list[Choice]:
     ready()
     from pathlines.model import MODELS
 
+    name = words[0] if words and not words[0].startswith("-") else _first_name(command, words)
+    return [c for c in from_record(MODELS[name].parameters()) if c.name not in ELSEWHERE]
+
+
+def _first_name(command: Any, words: list[str]) -> str:
+    """The model of a line that begins with options: those of any model may stand before its name."""
+    from pathlines.model import MODELS
+
     known = [from_record(entry.parameters()) for _, entry in MODELS.items()]
     flags = {c.option for choices in known for c in choices if c.flag}
-    name = (names_on(command, words, flags) or ["sa"])[0]
-    return [c for c in from_record(MODELS[name].parameters()) if c.name not in ELSEWHERE]
+    return (names_on(command, words, flags) or ["sa"])[0]
 
 
 def run(

@@ -1,7 +1,7 @@
 """One-step methods on states with a retraction: Runge-Kutta with projected stages, and Lie-group alternatives.
 
-Tableaux are read from SciPy (``RK23``: Bogacki-Shampine 3(2), whose weights are all positive: what only grows does so
-step by step; ``RK45``: Dormand-Prince 5(4); ``DOP853``: 8(5,3)) rather than typed in again.
+``rk23`` is the pair of Bogacki and Shampine 3(2), whose weights are all positive: what only grows does so step by step;
+``rk45`` that of Dormand and Prince 5(4). Long tableaux have files of their own.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.integrate import DOP853, RK23, RK45
 
 from pathlines.foundation.registry import Registry
 from pathlines.model.base import State
@@ -121,23 +120,35 @@ def _tableau(rows: list[list[float]], b: list[float]) -> tuple[np.ndarray, np.nd
     return a, np.array(b), a.sum(axis=1)
 
 
-def _embedded(solver: Any, estimates: tuple[np.ndarray, ...]) -> RungeKutta:
-    stages = len(solver.B)
-    a = np.zeros((stages, stages))
-    a[:, : solver.A.shape[1]] = solver.A[:stages]
-    return RungeKutta(solver.order, solver.error_estimator_order, a, solver.B, solver.C[:stages], estimates)
-
-
 def _explicit(rows: list[list[float]], b: list[float], order: int, project_stages: bool = True) -> RungeKutta:
     a, weights, c = _tableau(rows, b)
     return RungeKutta(order, 0, a, weights, c, (), project_stages)
 
 
-_RK4 = ([[0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4)
+def _embedded(rows: list[list[float]], b: list[float], c: list[float], estimate: list[float], order: int) -> RungeKutta:
+    """A pair: ``estimate`` weighs the stages, and the slope at the end, to the difference of the two solutions."""
+    a, weights, _ = _tableau(rows, b)
+    return RungeKutta(order, order - 1, a, weights, np.array(c), (np.array(estimate),))
 
-METHODS.register("rk23", _embedded(RK23, (RK23.E,)))
-METHODS.register("rk45", _embedded(RK45, (RK45.E,)))
-METHODS.register("dop853", _embedded(DOP853, (DOP853.E5, DOP853.E3)))
+
+_RK4 = ([[0.5], [0.0, 0.5], [0.0, 0.0, 1.0]], [1 / 6, 1 / 3, 1 / 3, 1 / 6], 4)
+_RK23 = ([[1 / 2], [0, 3 / 4]], [2 / 9, 1 / 3, 4 / 9], [0, 1 / 2, 3 / 4], [5 / 72, -1 / 12, -1 / 9, 1 / 8], 3)
+_RK45 = (
+    [
+        [1 / 5],
+        [3 / 40, 9 / 40],
+        [44 / 45, -56 / 15, 32 / 9],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
+    ],
+    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+    [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1],
+    [-71 / 57600, 0, 71 / 16695, -71 / 1920, 17253 / 339200, -22 / 525, 1 / 40],
+    5,
+)
+
+METHODS.register("rk23", _embedded(*_RK23))
+METHODS.register("rk45", _embedded(*_RK45))
 METHODS.register("rk4", _explicit(*_RK4))
 METHODS.register("rk4-end", _explicit(*_RK4, project_stages=False))
 METHODS.register("heun", _explicit([[1.0]], [0.5, 0.5], 2))

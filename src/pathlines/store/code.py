@@ -145,24 +145,37 @@ def _paths(module: str, beside: Path | None) -> list[Path]:
     if not parts:
         return []
     if parts[0] == PACKAGE.name:
-        roots, parts = [PACKAGE.parent], _home(parts)
-    elif beside is None:
+        return _paths_of_ours(tuple(parts))
+    if beside is None:
         return []
-    else:
-        up = len(module) - len(module.lstrip("."))
-        roots = [[beside, *beside.parents][up - 1]] if up else [beside, *_folders_of_the_user()]
-    found = []
-    for root in roots:
-        heads = [root.joinpath(*parts[: k + 1]) for k in range(len(parts))]
-        found += [head / "__init__.py" for head in heads] + [heads[-1].with_suffix(".py")]
-    return [file for file in found if file.is_file() and file != PUBLIC_NAMES]
+    up = len(module) - len(module.lstrip("."))
+    roots = [[beside, *beside.parents][up - 1]] if up else [beside, *_folders_of_the_user()]
+    return [file for root in roots for file in _candidates(root, parts) if file.is_file()]
+
+
+@cache
+def _paths_of_ours(parts: tuple[str, ...]) -> list[Path]:
+    ours = _our_files()
+    return [f for f in _candidates(PACKAGE.parent, _home(list(parts))) if str(f) in ours and f != PUBLIC_NAMES]
+
+
+def _candidates(root: Path, parts: list[str]) -> list[Path]:
+    """Where the source of a dotted name may stand."""
+    heads = [root.joinpath(*parts[: k + 1]) for k in range(len(parts))]
+    return [*(head / "__init__.py" for head in heads), heads[-1].with_suffix(".py")]
+
+
+@cache
+def _our_files() -> frozenset[str]:
+    """All source files of the package: asked for at once, because asking for each takes longer than reading them."""
+    return frozenset(str(f) for f in PACKAGE.rglob("*.py"))
 
 
 def _home(parts: list[str]) -> list[str]:
     """The module behind a dotted name of ours: rooms find the names in their files by themselves."""
     for k in range(1, len(parts)):
         package = ".".join(parts[:k])
-        if not PACKAGE.parent.joinpath(*parts[:k], "__init__.py").is_file():
+        if str(PACKAGE.parent.joinpath(*parts[:k], "__init__.py")) not in _our_files():
             break
         import_module(package)
         if is_namespace(package) and parts[k] in homes(package):

@@ -22,6 +22,7 @@ import msgspec
 
 from pathlines.foundation.errors import ArgumentError, PathlinesError
 from pathlines.foundation.files import write_whole
+from pathlines.foundation.spared import use
 from pathlines.store.code import user_files
 from pathlines.sweep.subject import Subject
 from pathlines.sweep.tasks import Report, Task, engine_code, work
@@ -54,6 +55,7 @@ class DaskCluster:
 
     def _open(self, on: str, workers: int | None) -> None:
         try:
+            use("dask")
             import dask
             import distributed
         except ImportError:
@@ -160,6 +162,7 @@ def _from_file(path: Path) -> Any:
     if kind not in KINDS:
         raise ArgumentError(f"The `kind` of {path} must be one of {', '.join(KINDS)}, but is {kind!r}.")
     try:
+        use("dask")
         import dask_jobqueue
     except ImportError:
         raise ArgumentError("dask-jobqueue is not installed: pip install 'pathlines[cluster]'.") from None

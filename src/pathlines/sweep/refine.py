@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from pathlines.foundation.errors import ArgumentError, positive_integer, require
+from pathlines.foundation.spared import use
 from pathlines.sweep.axes import Axis, takes_fractions
 from pathlines.sweep.drive import Standing
 
@@ -86,6 +87,7 @@ def _axes(study: Study) -> tuple[list[Axis], list[Axis]]:
 
 def _learner(axes: list[Axis]) -> Any:
     try:
+        use("dask")  # it looks for a cluster of Dask, where that is installed
         import adaptive
     except ImportError:
         raise ArgumentError("The library adaptive is not installed: pip install 'pathlines[cluster]'.") from None

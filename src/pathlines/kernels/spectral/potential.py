@@ -5,7 +5,6 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import ive
 
 from pathlines.foundation.errors import finite_number
 from pathlines.kernels.spectral.attend import sums_by_harmonics
@@ -16,6 +15,8 @@ def circle_modes(beta: float, tolerance: float = 1e-17) -> int:
 
     K grows like sqrt(β ln(1/tolerance)). The weight k serves the slope U', whose modes are k times those of U.
     """
+    from scipy.special import ive  # a tenth of the time of a small run, which looks at no circle
+
     beta = finite_number("beta", beta, low=0.0)
     count = 32
     while True:
