@@ -1,8 +1,13 @@
 """Errors, registries and settings."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
+import xarray  # noqa: F401  it decides what is spared
 
+from pathlines.foundation import spared
 from pathlines.foundation.errors import ArgumentError, UnknownNameError, finite_array, finite_number
 from pathlines.foundation.papers import PAPERS
 from pathlines.foundation.registry import Registry
@@ -58,3 +63,42 @@ def test_papers_cite_themselves():
     for paper in PAPERS.values():
         assert paper.arxiv in paper.bibtex
         assert paper.title in paper.citation
+
+
+def test_a_registry_looks_for_one_name_in_the_files_that_mention_it(tmp_path, monkeypatch):
+    """One entry costs the import of its own file; a name that is made up as the program runs is found all the same."""
+    room = tmp_path / "room_of_entries"
+    room.mkdir()
+    (room / "__init__.py").write_text("from pathlines.foundation.registry import Registry\n"
+                                      "ENTRIES = Registry('entry', 'room_of_entries')\n")  # fmt: skip
+    for k in range(3):
+        (room / f"file_{k}.py").write_text(
+            f"from room_of_entries import ENTRIES\nENTRIES.register('name-{k}', {k})\n"
+            + ("ENTRIES.register('na' + 'me-made', 7)\n" if k == 2 else "")
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = importlib.import_module("room_of_entries").ENTRIES
+    assert entries["name-1"] == 1
+    assert [m for m in sys.modules if m.startswith("room_of_entries.")] == ["room_of_entries.file_1"]
+    assert entries["name-made"] == 7
+    assert list(entries) == ["name-0", "name-1", "name-2", "name-made"]
+
+
+def test_what_is_spared_can_be_used_and_comes_back(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)  # what was there comes back after the test
+    monkeypatch.delitem(sys.modules, "dask")
+    monkeypatch.setitem(spared.SPARED, "dask", "a loader that is not here")
+    with spared.sparing():
+        with pytest.raises(ImportError):
+            importlib.import_module("dask")
+        spared.use("dask")
+        assert "dask" not in sys.modules
+    with spared.sparing():
+        pass
+    assert "dask" not in sys.modules
+
+
+def test_nothing_is_spared_once_its_loader_is_there():
+    found = sys.modules.get("dask")
+    with spared.sparing():
+        assert "xarray" in sys.modules and sys.modules.get("dask") is found

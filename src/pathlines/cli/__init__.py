@@ -9,12 +9,12 @@ def main() -> None:
 
     with interruptible() as interrupts:
         try:
-            from pathlines.foundation.spared import spare
+            from pathlines.foundation.spared import sparing
 
-            spare()
-            from pathlines.cli.program import outcome
+            with sparing():
+                from pathlines.cli.program import outcome
 
-            code = outcome()
+                code = outcome()
         finally:
             if interrupts.received:
                 end()

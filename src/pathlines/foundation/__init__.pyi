@@ -18,6 +18,7 @@ from pathlines.foundation import progress as progress
 from pathlines.foundation import registry as registry
 from pathlines.foundation import schedule as schedule
 from pathlines.foundation import setting as setting
+from pathlines.foundation import spared as spared
 from pathlines.foundation import traceable as traceable
 from pathlines.foundation import typeset as typeset
 from pathlines.foundation import vocabulary as vocabulary
@@ -92,12 +93,15 @@ from pathlines.foundation.precision import require_float64 as require_float64
 from pathlines.foundation.precision import resolve_dtype as resolve_dtype
 from pathlines.foundation.programs import share_of_maps as share_of_maps
 from pathlines.foundation.namespace import single_files as single_files
+from pathlines.foundation.spared import sparing as sparing
 from pathlines.foundation.marks import standing as standing
 from pathlines.foundation.files import sweep_up as sweep_up
+from pathlines.foundation.registry import texts as texts
 from pathlines.foundation.programs import times_forgotten as times_forgotten
 from pathlines.foundation.traceable import traceable_array as traceable_array
 from pathlines.foundation.traceable import traceable_number as traceable_number
 from pathlines.foundation.schedule import unknown as unknown
+from pathlines.foundation.spared import use as use
 from pathlines.foundation.written import value_of as value_of
 from pathlines.foundation.schedule import varies as varies
 from pathlines.foundation.numbers import whole_array as whole_array

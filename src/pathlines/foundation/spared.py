@@ -6,14 +6,24 @@ xarray imports the whole of Dask (a third of a second) to ask whether an array i
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-SPARED = ("dask",)
+SPARED = {"dask": "xarray"}
+"""Library → who loads it, and finds out about it once and for all."""
 
 
-def spare() -> None:
-    """Let this process do without them until somebody asks for one with ``use``: for programs, not for libraries."""
-    for name in SPARED:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+@contextmanager
+def sparing() -> Iterator[None]:
+    """Do without them inside, until somebody asks for one with ``use``: for programs, not for libraries."""
+    for name, loader in SPARED.items():
+        if loader not in sys.modules:
+            sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in SPARED:
+            use(name)
 
 
 def use(name: str) -> None:

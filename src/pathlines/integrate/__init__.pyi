@@ -6,6 +6,7 @@ from pathlines.integrate import checkpoint as checkpoint
 from pathlines.integrate import cluster_pulls as cluster_pulls
 from pathlines.integrate import concentration as concentration
 from pathlines.integrate import coupling as coupling
+from pathlines.integrate import dop853 as dop853
 from pathlines.integrate import forms as forms
 from pathlines.integrate import gaussian_fate as gaussian_fate
 from pathlines.integrate import geodesic as geodesic

@@ -89,8 +89,7 @@ def compiler() -> list[str]:
 
 def _compile(words: list[str], path: Path) -> None:
     """Under the lock of ``path``, so scratch folders of that name are those of compilations that were killed."""
-    if sys.stderr.isatty():
-        print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr)
+    print("Compiling the native kernels (once, about twenty seconds).", file=sys.stderr, flush=True)
     for left in path.parent.glob(f"{path.stem}-*"):
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", dir=path.parent) as scratch:
