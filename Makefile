@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PROBE  := $(VENV)/.installed-probe
 
-.PHONY: demo test full lint docs clean
+.PHONY: demo test full lint docs wheel clean
 
 demo: $(STAMP)
 	$(BIN)/pathlines verify --report pathlines-report.html
@@ -32,6 +32,12 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# With kernels for common processors inside, so that whoever installs it needs no compiler and waits for none.
+wheel: $(STAMP)
+	$(BIN)/python -m pathlines.kernels.native.prebuilt
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,4 +59,4 @@ $(PROBE): $(STAMP)
 	touch $(PROBE)
 
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) dist src/pathlines/kernels/native/prebuilt docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from pathlines.kernels.native import build
+from pathlines.kernels.native import build, prebuilt
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 
@@ -93,3 +93,46 @@ def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
 def test_a_compiler_of_several_words(cache, monkeypatch):
     monkeypatch.setenv("CXX", "env LC_ALL=C g++")
     assert seven(build._compiled()) == 7
+
+
+@pytest.fixture
+def brought(cache, tmp_path, monkeypatch):
+    """What a wheel would bring, for this kind of machine."""
+    monkeypatch.setattr(prebuilt, "FOLDER", tmp_path / "brought")
+    if not prebuilt._levels():
+        pytest.skip("no levels of this kind of machine are known")
+    return prebuilt.prebuild()
+
+
+def test_the_fastest_library_that_the_processor_can_run_is_taken(brought, monkeypatch):
+    for (_, needed), path in zip(prebuilt._levels(), brought, strict=True):
+        monkeypatch.setattr(prebuilt, "_features", lambda needed=needed: needed | {"more"})
+        assert prebuilt.brought() == path and seven(path) == 7
+    monkeypatch.setattr(prebuilt, "_features", frozenset)
+    assert prebuilt.brought() is None
+
+
+@pytest.mark.parametrize("spoil", ["source", "flags", "calls", "damage"])
+def test_libraries_of_other_sources_or_interfaces_and_damaged_ones_are_not_taken(brought, monkeypatch, spoil):
+    monkeypatch.setattr(prebuilt, "_features", lambda: prebuilt._levels()[0][1])
+    assert prebuilt.brought() == brought[0]
+    if spoil == "source":
+        (build.FOLDER / "seven.cpp").write_text('extern "C" int seven() { return 8; }')
+    elif spoil == "flags":
+        monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-g"))
+    elif spoil == "calls":
+        monkeypatch.setattr(prebuilt, "call_version", lambda: "9.9")
+    else:
+        for path in brought:
+            path.write_bytes(path.read_bytes()[:-1])
+    assert prebuilt.brought() is None
+
+
+def test_own_kernels_can_be_asked_for(brought, cache, monkeypatch):
+    monkeypatch.setattr(prebuilt, "_features", lambda: prebuilt._levels()[0][1])
+    loaded = []
+    monkeypatch.setattr(build.ctypes.cdll, "LoadLibrary", lambda path: loaded.append(path) or ctypes.CDLL(path))
+    for choice in ("on", "own"):
+        monkeypatch.setenv(build.CHOICE, choice)
+        build.native_library.__wrapped__()
+    assert loaded[0] == str(brought[0]) and loaded[1].startswith(str(cache))

@@ -4,6 +4,10 @@ from pathlines.kernels.native import call as call
 from pathlines.kernels.native import decoder as decoder
 from pathlines.kernels.native import fates as fates
 from pathlines.kernels.native import merging as merging
+from pathlines.kernels.native import prebuilt as prebuilt
+from pathlines.kernels.native.prebuilt import brought as brought
+from pathlines.kernels.native.build import call_version as call_version
+from pathlines.kernels.native.build import compile_kernels as compile_kernels
 from pathlines.kernels.native.build import compiler as compiler
 from pathlines.kernels.native.call import fused_attend as fused_attend
 from pathlines.kernels.native.call import fused_heads as fused_heads
@@ -12,3 +16,6 @@ from pathlines.kernels.native.fates import native_fates as native_fates
 from pathlines.kernels.native.build import native_library as native_library
 from pathlines.kernels.native.merging import native_merging as native_merging
 from pathlines.kernels.native.call import native_serves as native_serves
+from pathlines.kernels.native.prebuilt import prebuild as prebuild
+from pathlines.kernels.native.build import source_hash as source_hash
+from pathlines.kernels.native.build import undamaged as undamaged
