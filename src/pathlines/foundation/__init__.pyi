@@ -19,6 +19,7 @@ from pathlines.foundation import registry as registry
 from pathlines.foundation import schedule as schedule
 from pathlines.foundation import setting as setting
 from pathlines.foundation import spared as spared
+from pathlines.foundation import threads as threads
 from pathlines.foundation import traceable as traceable
 from pathlines.foundation import typeset as typeset
 from pathlines.foundation import vocabulary as vocabulary
@@ -79,6 +80,7 @@ from pathlines.foundation.registry import near as near
 from pathlines.foundation.schedule import number_or_schedule as number_or_schedule
 from pathlines.foundation.errors import of_kind as of_kind
 from pathlines.foundation.numbers import one_of as one_of
+from pathlines.foundation.threads import one_thread as one_thread
 from pathlines.foundation.module import overridden as overridden
 from pathlines.foundation.typeset import parts as parts
 from pathlines.foundation.bounds import peak_memory as peak_memory

@@ -28,6 +28,7 @@ from pathlines.limit.architecture import walk as walk
 from pathlines.limit.architecture.attention import Attended as Attended
 from pathlines.limit.architecture.attention import AttendedGram as AttendedGram
 from pathlines.limit.architecture.backward_attention import AttentionPaths as AttentionPaths
+from pathlines.limit.architecture.predict import Band as Band
 from pathlines.limit.architecture.layer import Branch as Branch
 from pathlines.limit.architecture.backward import Descent as Descent
 from pathlines.limit.architecture.attention import DrawnGram as DrawnGram
@@ -64,6 +65,7 @@ from pathlines.limit.architecture.backward import attention_gradients as attenti
 from pathlines.limit.architecture.backward_norms import below_norm as below_norm
 from pathlines.limit.architecture.backward_attention import centred_gram as centred_gram
 from pathlines.limit.architecture.first_step import coherence as coherence
+from pathlines.limit.architecture.predict import cosine_band as cosine_band
 from pathlines.limit.architecture.predict import cosine_curve as cosine_curve
 from pathlines.limit.architecture.backward_attention import cross_attention_back as cross_attention_back
 from pathlines.limit.architecture.backward import descended as descended

@@ -83,7 +83,7 @@ class DrawnGram(Attended):
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The draws at X are kept."""
-        return self.found.gram if np.array_equal(x, self.x) else self._heads(x).gram
+        return self.found.gram if np.array_equal(x, self.x) else self._heads(x, entropy=False).gram
 
 
 class AttendedGram(Attended):

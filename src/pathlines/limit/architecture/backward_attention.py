@@ -34,8 +34,9 @@ from pathlines.limit.architecture.sampled import DrawnHead, drawn_heads, frequen
 
 DRAWN = 0.1
 """Variance of the logits of a row beyond which gradients of W_Q and W_K need drawn heads."""
-DRAWS = 32
-_FEW = 8  # frequencies of rotary positions where there are many tokens
+DRAWS, LEAST_DRAWS = 32, 16
+"""Heads for up to 32 tokens; more tokens average by themselves."""
+_FEW = 8  # frequencies of rotary positions where there are many tokens, and of each drawn head
 _MANY = 128
 
 
@@ -83,7 +84,7 @@ def attention_back(
 ) -> AttentionPaths:
     """All paths for a stack of Γ' at a branch input of Gram matrix X; ``seed`` draws heads, None expands.
 
-    Cost: 20 products of n × n matrices, or 12 for each of ``DRAWS`` heads; rotary positions up to p more.
+    Cost: 20 products of n × n matrices, or 30 for each head that is drawn; rotary positions some p/2 more.
     """
     a = attended.architecture
     products = Products(x, score_products(a, x))
@@ -91,7 +92,9 @@ def attention_back(
     if seed is None:
         parts = [_expanded(a, products, w, gradients, attended.b, directions) for w in weights]
     else:
-        parts = [_drawn(a, products, head, gradients, directions) for head in _heads(attended, x, seed)]
+        root = _centred_root(x)
+        heads = enumerate(_heads(attended, x, seed))
+        parts = [_drawn(a, products, head, gradients, directions, root, k // 2) for k, head in heads]
     found = AttentionPaths(*(np.mean([part[k] for part in parts], axis=0) for k in range(6)))
     return found._replace(heard=attended(x)) if seed is None else found
 
@@ -118,7 +121,8 @@ def cross_attention_back(
 
 
 def _heads(attended: AttendedGram, x: np.ndarray, seed: int) -> Iterator[DrawnHead]:
-    return drawn_heads(attended.architecture, x, attended.bias, seed, min(DRAWS, attended.samples))
+    draws = min(max(LEAST_DRAWS, 2 * (DRAWS * DRAWS // (2 * len(x)))), DRAWS, attended.samples)
+    return drawn_heads(attended.architecture, x, attended.bias, seed, draws)
 
 
 def _expanded(
@@ -142,35 +146,50 @@ def _expanded(
 
 
 def _drawn(
-    a: Architecture, products: Products, head: DrawnHead, gradients: np.ndarray, directions: float
+    a: Architecture,
+    products: Products,
+    head: DrawnHead,
+    gradients: np.ndarray,
+    directions: float,
+    root: np.ndarray,
+    number: int,
 ) -> AttentionPaths:
     """Given one head: its own queries and keys in place of Y, and the slopes of its capped logits."""
     x, w, query, key = products.x, head.weights, head.query, head.key
     paid, p = w * head.slope, query.shape[1]
-    angles = frequencies(a)
+    angles, seen = frequencies(a), products.contrasts(w)
     if len(angles):
-        pairs = _turned_back(products, w, paid, key, angles) + _rotary_dressing(a, products, w, paid, directions)
+        pairs = _turned_back(root, w, paid, *_some_turned(key, angles, number)) / p
+        pairs = pairs + _rotary_dressing(a, products, w, paid, directions)
     else:
         traces = _traces(products, w, paid)
-        pairs = _pairs(products, w, paid, key @ key.T / p) + _dressing(traces, products, directions)
-    through = _key_path(products, w, paid, gradients * (query @ query.T / p))
+        pairs = _pairs(products, w, paid, key @ key.T / p, seen) + _dressing(traces, products, directions)
+    through = _key_path(products, w, paid, gradients * (query @ query.T / p), seen)
     return AttentionPaths(w.T @ gradients @ w, gradients * pairs, through, w @ x @ w.T, pairs, pairs)
 
 
-def _pairs(products: Products, w: np.ndarray, paid: np.ndarray, y: np.ndarray) -> np.ndarray:
+Contrasts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _pairs(
+    products: Products, w: np.ndarray, paid: np.ndarray, y: np.ndarray, seen: Contrasts | None = None
+) -> np.ndarray:
     """Σ_kl p_ik p_jl ⟨x_k−x̄_i, x_l−x̄_j⟩ y_kl for any y; p is w times the slopes of capped logits."""
-    left, right, both = products.contrasts(w)
+    left, right, both = seen or products.contrasts(w)
     centred = centred_gram(products.x)
     rows, columns = paid @ y, y @ paid.T
     sides = paid @ (right * columns) + (left * rows) @ paid.T
     return paid @ (centred * y) @ paid.T - sides + both * (rows @ paid.T)
 
 
-def _key_path(products: Products, w: np.ndarray, paid: np.ndarray, paired: np.ndarray) -> np.ndarray:
+def _key_path(
+    products: Products, w: np.ndarray, paid: np.ndarray, paired: np.ndarray, seen: Contrasts | None = None
+) -> np.ndarray:
     """Σ_ij B_ij p_ik p_jl ⟨x_k−x̄_i, x_l−x̄_j⟩ for a stack of B = Γ'∘Y."""
-    left, right, both = products.contrasts(w)
-    direct = (paid.T @ paired @ paid) * centred_gram(products.x)
-    first = (right * (paid.T @ paired)) @ paid  # x_k·x̄_j
+    left, right, both = seen or products.contrasts(w)
+    inner = paid.T @ paired
+    direct = (inner @ paid) * centred_gram(products.x)
+    first = (right * inner) @ paid  # x_k·x̄_j
     second = paid.T @ (left * (paired @ paid))  # x̄_i·x_l
     return direct - first - second + paid.T @ (paired * both) @ paid
 
@@ -234,26 +253,37 @@ def _rotary_dressing(
     a: Architecture, products: Products, w: np.ndarray, paid: np.ndarray, directions: float
 ) -> np.ndarray:
     """u_i(θ) ū_j(θ) e^{iθ(i−j)}/D."""
-    total, own = np.zeros_like(products.x), paid * _own(products, w)
+    own = paid * _own(products, w)
     ratio = float(np.trace(products.y) / np.trace(products.x)) / directions
-    positions = np.arange(len(w))
-    for angle, share in _used(a, len(w)):
-        turn = np.exp(1j * angle * positions)
-        u = turn * (own @ turn.conj())
-        total += ratio * share * np.real(u[:, None] * u.conj())
-    return total
+    angles, shares = np.array(_used(a, len(w))).T
+    turn = np.exp(1j * np.arange(len(w))[:, None] * angles)
+    u = turn * (own @ turn.conj()) * np.sqrt(ratio * shares)
+    return np.asarray(u.real @ u.real.T + u.imag @ u.imag.T)
 
 
-def _turned_back(
-    products: Products, w: np.ndarray, paid: np.ndarray, key: np.ndarray, angles: np.ndarray
-) -> np.ndarray:
-    """T of one head whose keys are turned: Σ_k p_ik (x_k−x̄_i) ⊗ R_{-i} k_k, multiplied pairwise."""
+def _centred_root(x: np.ndarray) -> np.ndarray:
+    """L with centred X = LLᵀ, without columns of rounding."""
+    values, vectors = np.linalg.eigh(centred_gram(x))
+    kept = values > 1e-15 * max(float(values[-1]), 0.0)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, kept])
+
+
+def _some_turned(key: np.ndarray, angles: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys at every k-th frequency, for others at the next head, times √k; coordinates that do not turn stay."""
+    half, step = len(angles), max(1, len(angles) // _FEW)
+    chosen = np.arange(number % step, half, step)
+    share = np.sqrt(half / len(chosen))
+    return np.concatenate([share * key[:, chosen], share * key[:, half + chosen], key[:, 2 * half :]], axis=1), angles[
+        chosen
+    ]
+
+
+def _turned_back(root: np.ndarray, w: np.ndarray, paid: np.ndarray, key: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """p times T of one head whose keys are turned: Σ_k p_ik (x_k−x̄_i) ⊗ R_{-i} k_k, multiplied pairwise."""
     n, p = key.shape
-    values, vectors = np.linalg.eigh(centred_gram(products.x))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    joint = np.einsum("ka,kc->kac", root, key).reshape(n, -1)
-    spread = (paid @ joint).reshape(n, n, p) - (w @ root)[:, :, None] * (paid @ key)[:, None, :]
-    turn = -np.arange(n)[:, None] * angles
-    cos, sin = (np.repeat(f(turn), n, axis=0) for f in (np.cos, np.sin))
-    flat = rotated_heads(spread.reshape(n * n, p), cos, sin).reshape(n, -1)
-    return flat @ flat.T / p
+    joint = (root[:, :, None] * key[:, None, :]).reshape(n, -1)
+    spread = (paid @ joint).reshape(n, -1, p)
+    spread -= (w @ root)[:, :, None] * (paid @ key)[:, None, :]
+    turn = -np.arange(n)[:, None, None] * angles
+    flat = rotated_heads(spread, np.cos(turn), np.sin(turn)).reshape(n, -1)
+    return np.asarray(flat @ flat.T)

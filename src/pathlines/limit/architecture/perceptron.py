@@ -71,6 +71,7 @@ def _products(architecture: Architecture, rho: np.ndarray, left: np.ndarray, rig
     voices = shared_experts(architecture, rho, size)
     if architecture.experts and architecture.shared_width:
         voices = voices + architecture.shared_width / architecture.mlp_width
+    shared = float(np.mean(voices))
     inner = numbers.sigma_gate if architecture.gated else numbers.sigma_w
     if inner == 0:
         return PerceptronGram(np.zeros_like(rho), 0.0)
@@ -80,8 +81,8 @@ def _products(architecture: Architecture, rho: np.ndarray, left: np.ndarray, rig
     kernel = one[:, None] * _kernel(architecture.activation, rho, sigma) * two
     if architecture.gated:
         linear = numbers.sigma_w**2 * rho * np.sqrt(left[:, None] * right) + architecture.gate_shift**2
-        return PerceptronGram(voices * kernel * linear, architecture.gate_shift**2 * float(nothing))
-    return PerceptronGram(voices * kernel, float(nothing))
+        return PerceptronGram(voices * kernel * linear, shared * architecture.gate_shift**2 * float(nothing))
+    return PerceptronGram(voices * kernel, shared * float(nothing))
 
 
 def kurtosis(architecture: Architecture) -> float:

@@ -15,6 +15,8 @@ past, and ``shared`` has the law. Cost of a layer: some thirty products of n × 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pathlines.architecture.read import Source, architecture_of
@@ -75,6 +77,19 @@ def cosine_curve(architecture: Architecture, tokens: Tokens, layers: int | None 
     return np.array(found)
 
 
+class Band(NamedTuple):
+    """The mean cosine after a layer, and its standard deviation over seeds."""
+
+    cosine: float
+    spread: float
+
+
+def cosine_band(architecture: Architecture, tokens: Tokens, layers: int) -> Band:
+    """What is needed to know how many seeds meet a target; for searches (sharp heads by fewer draws)."""
+    found = _walked(architecture, start_gram(architecture, tokens), layers, _FEW, spread=True, whole=False)
+    return Band(float(found.mean_cosine[-1]), float(found.spread[-1]))
+
+
 def _walked(
     architecture: Architecture,
     start: np.ndarray,
@@ -82,9 +97,10 @@ def _walked(
     samples: int,
     spread: bool,
     keep: np.ndarray | None = None,
+    whole: bool = True,
 ) -> Prediction:
     layers = layer_maps(architecture, len(start), depth, samples)
-    walk = (SharedWalk if architecture.shared else Walk)(layers[0], stream_of(start), spread, keep)
+    walk = (SharedWalk if architecture.shared else Walk)(layers[0], stream_of(start), spread, keep, whole)
     for layer in layers:
         walk.step(layer)
     return walk.prediction()

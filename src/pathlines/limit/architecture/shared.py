@@ -51,12 +51,17 @@ class SharedWalk(Walk):
     """A walk that remembers what its one layer has done."""
 
     def __init__(
-        self, layer: LayerMap[AttendedGram], start: Stream, spread: bool, keep: np.ndarray | None = None
+        self,
+        layer: LayerMap[AttendedGram],
+        start: Stream,
+        spread: bool,
+        keep: np.ndarray | None = None,
+        whole: bool = True,
     ) -> None:
         self.steps: list[Step] = []
         self.row = [start.gram]
         self._attention = start.gram
-        super().__init__(layer, start, spread, keep)
+        super().__init__(layer, start, spread, keep, whole)
         sensitivity = Sensitivity(start)
         common = sensitivity.of(self._common())
         self._first = sensitivity.of(self.mode) / common if common else 0.0  # a window of one hears nothing else

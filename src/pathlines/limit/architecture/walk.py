@@ -25,9 +25,15 @@ class Walk:
     """The state of a prediction: stream, mode of fluctuations, and what was recorded."""
 
     def __init__(
-        self, layer: LayerMap[AttendedGram], start: Stream, spread: bool, keep: np.ndarray | None = None
+        self,
+        layer: LayerMap[AttendedGram],
+        start: Stream,
+        spread: bool,
+        keep: np.ndarray | None = None,
+        whole: bool = True,
     ) -> None:
         self.layer, self.stream, self.with_spread = layer, start, spread  # the layer that comes next
+        self.whole = whole  # ranks and causes too
         self.kept = np.arange(len(start.powers)) if keep is None else np.asarray(keep)
         self.d = layer.numbers.dimension
         self.mode = np.zeros_like(start.cosines)
@@ -47,9 +53,8 @@ class Walk:
         part = Stream(self.stream.cosines[block], self.stream.powers[self.kept])
         size = abs(Sensitivity(part).of(self.mode[block])) if self.with_spread else 0.0
         rms = float(np.sqrt(np.mean(part.powers)))
-        self.records.append(
-            [mean_cosine(part.cosines), size, expected_rank(part.cosines, self.d, self.directions), rms]
-        )
+        rank = expected_rank(part.cosines, self.d, self.directions) if self.whole else np.nan
+        self.records.append([mean_cosine(part.cosines), size, rank, rms])
 
     def step(self, layer: LayerMap[AttendedGram]) -> None:
         """Through one layer."""
@@ -78,8 +83,10 @@ class Walk:
             fresh = noise(after, old, branch.gram, self.d, branch.inner, branch.normed)
             modes = [self._carried(kind, drawn), *fresh]
             self.mode = self.layer.settled_mode(after, merged(after, modes))
-        self._spread_out(kind, stream, branch)
         self.stream = self.layer.settled(after)
+        if not self.whole:
+            return
+        self._spread_out(kind, stream, branch)
         total = mean_cosine(after.cosines) - mean_cosine(stream.cosines)
         self._attribute(kind, stream, branch, total, changes)
 
