@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -11,14 +12,17 @@ import numpy as np
 
 from pathlines.advice.knobs import KNOBS, WHAT_IFS, WhatIf
 from pathlines.advice.plain import plain
+from pathlines.advice.remedies import Remedy, remedies
+from pathlines.advice.stored import kept
 from pathlines.advice.target import Change, Target, change, smallest_first
 from pathlines.architecture import Architecture
 from pathlines.architecture.read import Reading, Source, reading_of
 from pathlines.foundation.progress import Progress
+from pathlines.foundation.threads import one_thread
 from pathlines.limit.architecture.backward_cover import not_followed
 from pathlines.limit.architecture.gradients import Gradients, predict_gradients
 from pathlines.limit.architecture.numbers import Numbers
-from pathlines.limit.architecture.predict import cosine_curve, predict
+from pathlines.limit.architecture.predict import Band, cosine_curve, predict
 from pathlines.limit.architecture.prediction import Prediction
 from pathlines.limit.architecture.start import Tokens, usual_tokens
 from pathlines.limit.architecture.summary import NARROW, simplex_summary
@@ -45,7 +49,8 @@ class Advice(msgspec.Struct, frozen=True):
     """Everything that is said about an architecture.
 
     ``collapse``: the first layer whose mean cosine reaches each level (None: not within four times the depth).
-    ``layer`` is the one that what-ifs and target are about; ``met`` is None without a target. ``whole_context``: the
+    ``layer`` is the one that what-ifs and target are about; ``met`` is None without a target. ``remedies``: what meets
+    a target that is missed, the best first. ``whole_context``: the
     mean cosine there for as many different tokens as the context holds (simplex map; None where a mask or a shared
     layer makes it wrong). ``gradients``: those that training starts with, for a loss that gives every token a gradient
     of its own (None where one layer serves every depth).
@@ -63,6 +68,7 @@ class Advice(msgspec.Struct, frozen=True):
     assumptions: tuple[str, ...]
     whole_context: float | None = None
     gradients: Gradients | None = None
+    remedies: tuple[Remedy, ...] = ()
 
     @property
     def summary(self) -> tuple[str, str]:
@@ -71,10 +77,19 @@ class Advice(msgspec.Struct, frozen=True):
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met."""
-        if self.target is None:
-            return None
-        return bool(self._cosine <= self.target.cosine)
+        """Whether the target is met, in as many of the random starts as it asks for."""
+        return None if self.target is None else self.target.met(self.band)
+
+    @property
+    def band(self) -> Band:
+        """The mean cosine at the layer in question, and its standard deviation over seeds."""
+        return Band(self._cosine, float(self.prediction.spread[self.layer]))
+
+    def plot(self) -> Any:
+        """The figure: similarity, causes, stream, attention and gradients over the layers."""
+        from pathlines.advice.figure import advice_figure
+
+        return advice_figure(self)
 
     @property
     def _cosine(self) -> float:
@@ -87,12 +102,16 @@ class Advice(msgspec.Struct, frozen=True):
         text = f"mean cosine {self._cosine:.3f} ± {spread:.3f} after layer {self.layer}"
         if self.target is None:
             return text
-        return f"{text}: target ≤ {self.target.cosine:g} {'met' if self.met else 'missed'}"
+        seeds = f"{self.target.share(self.band):.0%} of random starts, {self.target.confidence:.0%} wanted"
+        return f"{text}: target ≤ {self.target.cosine:g} {'met' if self.met else 'missed'} ({seeds})"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         document = msgspec.to_builtins(
-            {name: getattr(self, name) for name in ("architecture", "tokens", "layer", "outcomes", "target", "changes")}
+            {
+                name: getattr(self, name)
+                for name in ("architecture", "tokens", "layer", "outcomes", "target", "changes", "remedies")
+            }
         )
         causes = self.prediction.shares
         return document | {
@@ -110,44 +129,54 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(
-    architecture: Source, tokens: Tokens | None = None, target: Target | None = None, *, what_if: bool = True
+    architecture: Source,
+    tokens: Tokens | None = None,
+    target: Target | None = None,
+    *,
+    what_if: bool = True,
+    fresh: bool = False,
 ) -> Advice:
-    """Predict, look for collapse, try what-ifs and, where a target is missed, search for the smallest change.
+    """Predict, look for collapse, try what-ifs and, where a target is missed, search for remedies.
 
     Args:
         architecture: a config.json, TOML file or folder, the fields of a configuration, six numbers, or the record.
         tokens: token ids, or how many different tokens; 64 (or the context) by default. The more, the slower.
-        target: ``pl.advice.Target(cosine, layer)``: the mean cosine may be at most this after that layer.
-        what_if: whether to try the named changes.
+        target: ``pl.advice.Target(cosine, layer)``: the mean cosine may be at most this after that layer, in nine of
+            ten random starts (``confidence``).
+        what_if: whether to try the named changes and, where a target is missed, remedies.
+        fresh: whether to compute again what is kept in the user's cache.
 
-    A few seconds: one prediction with spread, a dozen without, and some ten for each knob when a target is missed.
-    Neither JAX nor PyTorch is imported.
+    One or two seconds, some ten more when a target is missed; the second time, at once. Neither JAX nor PyTorch is
+    imported.
     """
     reading = reading_of(architecture)
+    tokens = usual_tokens(reading.architecture) if tokens is None else tokens
+    with one_thread():
+        return kept(_advised, reading, tokens, target, what_if, fresh=fresh)
+
+
+def _advised(reading: Reading, tokens: Tokens, target: Target | None, what_if: bool) -> Advice:
     architecture = reading.architecture
-    tokens = usual_tokens(architecture) if tokens is None else tokens
     depth = max(architecture.layers, target.layer if target else 0)
     layer = target.layer if target else architecture.layers
-    with Progress("advising", 2 + len(WHAT_IFS) + len(KNOBS)) as bar:
+    with Progress("advising", 3 + len(WHAT_IFS) + len(KNOBS)) as bar:
         done = count(1)
         prediction = predict(architecture, tokens, layers=depth)
         bar.update(next(done))
         now = float(prediction.mean_cosine[layer])
-        collapse = _collapse(architecture, tokens, prediction)
-        outcomes, changes = [], []
+        further = _further(architecture, tokens, prediction)
+        outcomes: list[Outcome] = []
         for what in WHAT_IFS if what_if else ():
             bar.update(next(done), what.name)
-            outcomes += _outcome(what, architecture, tokens, layer, now, moved=target is None)
-        if target is not None and now > target.cosine:
-            base = float(cosine_curve(architecture, tokens, layer)[-1])  # drawn heads must be the same in a difference
-            for knob in KNOBS:
-                bar.update(next(done), knob.name)
-                changes += change(knob, architecture, tokens, target, base)
+            outcomes += _outcome(what, architecture, tokens, layer, now, further, moved=target is None)
+        followed = not architecture.shared and not_followed(architecture) is None
+        gradients = predict_gradients(architecture, tokens) if followed else None
+        changes, found = _remedies(architecture, tokens, target, prediction, bar, done) if what_if else ([], ())
     return Advice(
         architecture,
         len(prediction.cosines),
         prediction,
-        collapse,
+        _collapse(further),
         _regime(architecture, prediction),
         layer,
         tuple(outcomes),
@@ -155,7 +184,30 @@ def advise(
         smallest_first(changes),
         (*_assumptions(architecture, prediction), *reading.assumed, *_ignored(reading)),
         _whole_context(architecture, layer),
-        None if architecture.shared or not_followed(architecture) else predict_gradients(architecture, tokens),
+        gradients,
+        found,
+    )
+
+
+def _remedies(
+    architecture: Architecture, tokens: Tokens, target: Target | None, prediction: Prediction, bar: Progress,
+    done: Iterator[int],
+) -> tuple[list[Change], tuple[Remedy, ...]]:  # fmt: skip
+    """What meets a target that is missed; nothing where it is met."""
+    if target is None:
+        return [], ()
+    band = Band(float(prediction.mean_cosine[target.layer]), float(prediction.spread[target.layer]))
+    if target.met(band):
+        return [], ()
+    base = float(cosine_curve(architecture, tokens, target.layer)[-1])  # drawn heads must be the same in a difference
+    changes = []
+    for knob in KNOBS:
+        bar.update(next(done), knob.name)
+        changes += change(knob, architecture, tokens, target, base)
+    turns = {knob.name: knob.turn for knob in KNOBS}
+    bar.update(next(done), "recipes")
+    return changes, remedies(
+        architecture, tokens, target, band.cosine, changes, lambda c: turns[c.knob](architecture, c.factor or 1.0)
     )
 
 
@@ -166,21 +218,30 @@ def _whole_context(architecture: Architecture, layer: int) -> float | None:
     return float(simplex_summary(architecture, layers=layer).cosine[-1])
 
 
-def _collapse(architecture: Architecture, tokens: Tokens, prediction: Prediction) -> dict[float, int | None]:
-    curve = prediction.mean_cosine
-    if np.max(curve) < LEVELS[-1]:
-        curve = cosine_curve(architecture, tokens, _FURTHER * architecture.layers)
+def _collapse(curve: np.ndarray) -> dict[float, int | None]:
     return {level: int(np.argmax(curve >= level)) if np.any(curve >= level) else None for level in LEVELS}
 
 
+def _further(architecture: Architecture, tokens: Tokens, prediction: Prediction) -> np.ndarray:
+    """The curve, beyond the last layer where it has not collapsed there."""
+    if np.max(prediction.mean_cosine) >= LEVELS[-1]:
+        return prediction.mean_cosine
+    return cosine_curve(architecture, tokens, _FURTHER * architecture.layers)
+
+
 def _outcome(
-    what: WhatIf, architecture: Architecture, tokens: Tokens, layer: int, now: float, *, moved: bool
-) -> list[Outcome]:
+    what: WhatIf, architecture: Architecture, tokens: Tokens, layer: int, now: float, further: np.ndarray, *,
+    moved: bool,
+) -> list[Outcome]:  # fmt: skip
     """None where nothing changes. ``moved``: where only the depth does, compare last layers, else leave it out."""
     changed = what.change(architecture)
     if changed is None or (changed.layers != architecture.layers and not moved):
         return []
-    cosine = float(cosine_curve(changed, tokens, changed.layers if moved else layer)[-1])
+    last = changed.layers if moved else layer
+    if changed.changed(layers=architecture.layers) == architecture and last < len(further):
+        cosine = float(further[last])  # the same layers, more or fewer of them
+    else:
+        cosine = float(cosine_curve(changed, tokens, last)[-1])
     return [Outcome(what.name, cosine, cosine - now)]
 
 
@@ -192,6 +253,8 @@ def _regime(architecture: Architecture, prediction: Prediction) -> tuple[str, ..
     times = numbers.attention * architecture.norm_gain**2 / rms**2
     tau = float(np.sum(times)) if len(times) > 1 else float(times[0]) * architecture.layers
     step = math.sqrt(tau / architecture.layers)
+    if step == 0:
+        return ("attention adds nothing: one of its matrices starts at zero, or its residual scale is zero",)
     found = regime(step, step * (numbers.dimension - 1) / numbers.dimension, architecture.layers, centred=True)
     pace = f"diffusive time τ = {tau:.3g} of attention over the depth, {tau / architecture.layers:.3g} a layer"
     lines = [f"{_REGIMES[found.label]}: {pace}"]

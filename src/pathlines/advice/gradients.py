@@ -28,11 +28,16 @@ class MeasuredGradients(msgspec.Struct, frozen=True):
     spread: list[float]
     matrices: dict[str, list[float]]
     seeds: int
+    model: str = "random modules"
 
     def errors(self, predicted: Gradients) -> dict[str, float]:
         """Median over layers of |measured/predicted − 1|, of the stream and of each kind of matrix."""
         found = {"stream": _median(self.stream, predicted.stream)}
-        return found | {name: _median(norms, predicted.matrices[name]) for name, norms in self.matrices.items()}
+        return found | {
+            name: _median(norms, predicted.matrices[name])
+            for name, norms in self.matrices.items()
+            if name in predicted.matrices
+        }
 
 
 def _median(measured: list[float], predicted: np.ndarray) -> float:
@@ -71,5 +76,5 @@ def gradient_lines(found: Gradients, measured: MeasuredGradients | None = None) 
     lines = [found.reason, found.sentence]
     if measured is not None:
         errors = ", ".join(f"{NAMES.get(name, name)} {error:.1%}" for name, error in measured.errors(found).items())
-        lines.append(f"against {measured.seeds} random modules, median error of gradient norms: {errors}")
+        lines.append(f"against {measured.seeds} {measured.model}, median error of gradient norms: {errors}")
     return [*lines, *found.notes]

@@ -9,9 +9,9 @@ import msgspec
 
 from pathlines.architecture import Architecture
 
-_MATRICES = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
-_PROJECTIONS = ("output", "mlp_out")
-_EMBEDDINGS = ("embedding", "position", "type")
+MATRICES = ("query", "key", "value", "output", "mlp_in", "mlp_gate", "mlp_out")
+PROJECTIONS = ("output", "mlp_out")
+EMBEDDINGS = ("embedding", "position", "type")
 Turn = Callable[[Architecture, float], Architecture]
 
 
@@ -30,15 +30,16 @@ class WhatIf(msgspec.Struct, frozen=True):
     change: Callable[[Architecture], Architecture | None]
 
 
-def _scaled(architecture: Architecture, names: tuple[str, ...], factor: float) -> Architecture:
+def scaled(architecture: Architecture, names: tuple[str, ...], factor: float) -> Architecture:
+    """Deviations by name, times a factor."""
     old = architecture.deviations
     return architecture.changed(deviations={name: factor * getattr(old, name) for name in names})
 
 
 KNOBS = (
-    Knob("embedding std", "deviations.embedding, position, type", lambda a, x: _scaled(a, _EMBEDDINGS, x)),
-    Knob("init std of all matrices", "deviations, embeddings apart", lambda a, x: _scaled(a, _MATRICES, x)),
-    Knob("std of output projections", "deviations.output, mlp_out", lambda a, x: _scaled(a, _PROJECTIONS, x)),
+    Knob("embedding std", "deviations.embedding, position, type", lambda a, x: scaled(a, EMBEDDINGS, x)),
+    Knob("init std of all matrices", "deviations, embeddings apart", lambda a, x: scaled(a, MATRICES, x)),
+    Knob("std of output projections", "deviations.output, mlp_out", lambda a, x: scaled(a, PROJECTIONS, x)),
     Knob(
         "residual scale of both branches",
         "attention_residual, mlp_residual",
@@ -54,7 +55,7 @@ KNOBS = (
 )
 
 
-def _unit_embedding(a: Architecture) -> Architecture | None:
+def unit_embedding(a: Architecture) -> Architecture | None:
     """Embeddings of mean square one (what norms make of them)."""
     if a.embedding_norm or a.patch_inputs:
         return None
@@ -66,7 +67,7 @@ def _deep_projections(a: Architecture) -> Architecture | None:
     factor = 1 / math.sqrt(2 * a.layers)
     if a.deviations.output <= 1.01 * factor * a.deviations.query:
         return None
-    return _scaled(a, _PROJECTIONS, factor)
+    return scaled(a, PROJECTIONS, factor)
 
 
 def _deep_residual(a: Architecture) -> Architecture:
@@ -75,18 +76,19 @@ def _deep_residual(a: Architecture) -> Architecture:
 
 
 def _both(a: Architecture) -> Architecture | None:
-    embedded = _unit_embedding(a)
+    embedded = unit_embedding(a)
     return None if embedded is None else _deep_projections(embedded)
 
 
-def _deepnorm(a: Architecture) -> Architecture:
+def deepnorm(a: Architecture) -> Architecture:
     """DeepNorm for one stack: post-norm, α = (2L)^{1/4}, values, outputs and perceptron times (8L)^{-1/4}."""
     skip, gain = (2 * a.layers) ** 0.25, (8 * a.layers) ** -0.25
     names = ("value", "output", "mlp_in", "mlp_gate", "mlp_out")
-    return _scaled(a.changed(placement="post", skip=skip), names, gain)
+    return scaled(a.changed(placement="post", skip=skip), names, gain)
 
 
-def _placed(placement: str) -> Callable[[Architecture], Architecture | None]:
+def placed(placement: str) -> Callable[[Architecture], Architecture | None]:
+    """The same with norms elsewhere."""
     return lambda a: None if a.placement == placement else a.changed(placement=placement, skip=1.0)
 
 
@@ -102,17 +104,17 @@ def _heads(factor: float) -> Callable[[Architecture], Architecture | None]:
 
 
 WHAT_IFS = (
-    WhatIf("embeddings of unit mean square", _unit_embedding),
+    WhatIf("embeddings of unit mean square", unit_embedding),
     WhatIf("output projections × 1/√(2L)", _deep_projections),
     WhatIf("both of these", _both),
-    WhatIf("init std of all matrices × ½", lambda a: _scaled(a, _MATRICES, 0.5)),
-    WhatIf("init std of all matrices × 2", lambda a: _scaled(a, _MATRICES, 2.0)),
+    WhatIf("init std of all matrices × ½", lambda a: scaled(a, MATRICES, 0.5)),
+    WhatIf("init std of all matrices × 2", lambda a: scaled(a, MATRICES, 2.0)),
     WhatIf("both branches × 1/√L", _deep_residual),
-    WhatIf("DeepNorm (α = (2L)^¼, β = (8L)^-¼)", _deepnorm),
-    WhatIf("norm before each branch (pre)", _placed("pre")),
-    WhatIf("norm after each sum (post)", _placed("post")),
-    WhatIf("norms on both sides (sandwich)", _placed("sandwich")),
-    WhatIf("branches side by side (parallel)", _placed("parallel")),
+    WhatIf("DeepNorm (α = (2L)^¼, β = (8L)^-¼)", deepnorm),
+    WhatIf("norm before each branch (pre)", placed("pre")),
+    WhatIf("norm after each sum (post)", placed("post")),
+    WhatIf("norms on both sides (sandwich)", placed("sandwich")),
+    WhatIf("branches side by side (parallel)", placed("parallel")),
     WhatIf("logits × 4", lambda a: a.changed(logit_multiplier=4 * a.logit_multiplier)),
     WhatIf("twice the heads", _heads(2.0)),
     WhatIf("half the heads", _heads(0.5)),

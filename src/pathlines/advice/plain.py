@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,20 +40,28 @@ def _finding(advice: Advice) -> str:
 def _remedy(advice: Advice) -> str:
     now = float(advice.prediction.mean_cosine[advice.layer])
     if advice.target is not None:
-        goal = f"{advice.target.cosine:g} after layer {advice.layer}"
+        share = seeds_of_ten(advice.target.confidence)
+        goal = f"{advice.target.cosine:g} after layer {advice.layer} for {share} random starts"
         if advice.met:
-            return f"The target of at most {goal} is met on average over random starts."
-        found = next((change for change in advice.changes if change.factor is not None), None)
+            return f"The target of at most {goal} is met."
+        found = next((remedy for remedy in advice.remedies if remedy.meets), None)
         if found is None:
-            return f"The target of at most {goal} is missed ({now:.2f}), and no single change that was tried meets it."
+            return (
+                f"The target of at most {goal} is missed ({now:.2f} on average), and nothing that was tried meets it."
+            )
         return (
-            f"The target of at most {goal} is missed ({now:.2f}); {found.knob} times {found.factor:.2g} brings the "
-            f"average over random starts to {found.cosine:.2f}."
+            f"The target of at most {goal} is missed ({now:.2f} on average); {found.name} brings it to "
+            f"{found.cosine:.2f}, which {seeds_of_ten(found.share)} starts meet."
         )
     best = min(advice.outcomes, key=lambda outcome: outcome.cosine, default=None)
     if best is None or best.change > -0.02:
         return "None of the changes that were tried makes much of a difference."
     return f"Of the changes that were tried this helps most: {best.name} ({best.cosine:.2f} in place of {now:.2f})."
+
+
+def seeds_of_ten(share: float) -> str:
+    """A share in words: 9 of 10."""
+    return f"{min(math.floor(100 * share + 1e-9), 99)} of 100" if share > 0.95 else f"{round(10 * share)} of 10"
 
 
 def causes(advice: Advice) -> str:

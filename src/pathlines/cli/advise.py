@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pathlines.cli.common import AsJson, Figure, Force, Report, Seed, check_outputs, console, ready
+from pathlines.cli import advise_more
+from pathlines.cli.common import AsJson, Figure, Force, Fresh, Report, Seed, check_outputs, console, ready
 from pathlines.cli.generated import Choice, as_choice, with_choices
 from pathlines.foundation.errors import ArgumentError, PathlinesError
 
@@ -38,7 +39,9 @@ def changes(command: Any, words: list[str]) -> list[Choice]:
 def advise(
     source: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CONFIG | SIX NUMBERS", help="config.json, .toml, a folder, or d heads L n mlp std."),
+        typer.Argument(
+            metavar="CONFIG [CONFIG] | SIX NUMBERS", help="config.json, .toml or folder, or d heads L n mlp std."
+        ),
     ] = None,
     written: Annotated[
         str | None, typer.Option("--template", metavar="FAMILY", help="Write a commented .toml of a family and stop.")
@@ -53,6 +56,15 @@ def advise(
         float | None, typer.Option("--target-cosine", help="The mean cosine may be at most this …")
     ] = None,
     at_layer: Annotated[int | None, typer.Option("--at-layer", help="… after this layer (default: the last).")] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Share of random starts that have to meet the target.")
+    ] = 0.9,
+    swept: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", metavar="NAME=LOW:HIGH", help="Turn a knob, or two, through a range and stop."),
+    ] = None,
+    without: Annotated[bool, typer.Option("--no-what-if", help="Leave what-ifs and remedies out.")] = False,
+    fresh: Fresh = False,
     simulate: Annotated[bool, typer.Option("--simulate", help="Build the random model and compare.")] = False,
     seeds: Annotated[int, typer.Option("--seeds", help="Random models to average over with --simulate.")] = 8,
     seed: Seed = 0,
@@ -68,8 +80,9 @@ def advise(
     BERT, ModernBERT, T5's and BART's encoders, ViT, CLIP, …; others are refused by name with the reason),
     TOML files with the record's own names (width, heads, layers, std, …), or six numbers: width, heads, layers,
     context, perceptron width, std. Prints the mean cosine of pairs of tokens with its spread over seeds, the layers at
-    which it reaches 0.5 and 0.9, what causes it and what-ifs; with a target also the smallest single change that meets
-    it. Exit codes can guard a repository: 0 fine (met, or no target), 1 the target is missed, 2 bad input.
+    which it reaches 0.5 and 0.9, what causes it and what-ifs; with a target also what meets it in nine of ten random
+    starts (--confidence), recipes of the literature first. What was answered before is kept, and comes at once.
+    Exit codes can guard a repository: 0 fine (met, or no target), 1 the target is missed, 2 bad input.
 
     Examples:
 
@@ -80,6 +93,10 @@ def advise(
     `pathlines advise config.json --target-cosine 0.5 --at-layer 24` — may not be more alike than that.
 
     `pathlines advise config.json --placement post --deviations-embedding 1` — another architecture.
+
+    `pathlines advise a.json b.json` — two architectures side by side.
+
+    `pathlines advise config.json --sweep residual_scale=0.1:2 --sweep logit_scale=0.5:8:5` — a knob, or two, turned.
 
     `pathlines advise --template llama > model.toml` — a commented file to change by hand.
 
@@ -99,23 +116,50 @@ def advise(
     check_outputs(report, figures=(figure,))
     if at_layer is not None and target_cosine is None:
         raise ArgumentError("Option --at-layer needs --target-cosine.")
-    reading = _changed(_reading(source), chosen)
-    architecture = reading.architecture
-    given = _tokens(architecture, ids, n)
     positive_integer("seeds", seeds)
-    _check_size(architecture, given, seeds if simulate else 0, force)
-    layer = architecture.layers if at_layer is None else at_layer
-    target = None if target_cosine is None else Target(target_cosine, layer)
-    advice = advised(reading, given, target)
+
+    def asked(reading: Reading) -> tuple[Any, Advice]:
+        architecture = reading.architecture
+        given = _tokens(architecture, ids, n)
+        _check_size(architecture, given, seeds if simulate else 0, force)
+        layer = architecture.layers if at_layer is None else at_layer
+        target = None if target_cosine is None else Target(target_cosine, layer, confidence)
+        return given, advised(reading, given, target, what_if=not without, fresh=fresh)
+
+    if advise_more.two_sources(source):
+        _alone("Two configurations", report=report, figure=figure, sweep=swept, simulate=simulate or None)
+        both = [_changed(_reading([name]), chosen) for name in source]
+        found = [(reading, asked(reading)[1]) for reading in both]
+        advise_more.print_both(found, as_json=as_json)
+        if any(advice.met is False for _, advice in found):
+            raise typer.Exit(1)
+        return
+    reading = _changed(_reading(source), chosen)
+    if swept:
+        _alone("Option --sweep", report=report, figure=figure, target_cosine=target_cosine, simulate=simulate or None)
+        given = _tokens(reading.architecture, ids, n)
+        _check_size(reading.architecture, given, 0, force)
+        advise_more.print_sweep(reading, swept, given, as_json=as_json)
+        return
+    given, advice = asked(reading)
     measured = _simulated(reading, given, advice, seeds, seed, changed=bool(chosen)) if simulate else None
-    gradients = _gradients(advice, given, seeds, seed) if simulate else None
+    gradients = _gradients(reading, advice, given, seeds, seed, changed=bool(chosen)) if simulate else None
+    tried = advise_more.try_remedies(reading, advice, given, seeds, seed) if simulate and not chosen else []
     if as_json:
-        _print_json(reading, advice, measured, gradients)
+        _print_json(reading, advice, measured, gradients, tried)
     else:
         _print(reading, advice, measured, gradients)
+        advise_more.print_tried(tried)
     _write(reading, advice, measured, gradients, report, figure, quiet=as_json)
     if advice.met is False:
         raise typer.Exit(1)
+
+
+def _alone(what: str, **others: Any) -> None:
+    """Options that have no meaning beside another."""
+    given = [f"--{name.replace('_', '-')}" for name, value in others.items() if value is not None]
+    if given:
+        raise ArgumentError(f"{what} cannot be combined with {', '.join(given)}.")
 
 
 WANTED = "Give a config.json, a .toml file, a folder or six numbers; or --template FAMILY to write a file."
@@ -205,11 +249,23 @@ def _simulated(reading: Reading, ids: Any, advice: Advice, seeds: int, seed: int
     return msgspec.structs.replace(found, model=f"{found.model} ({reason})")
 
 
-def _gradients(advice: Advice, tokens: Any, seeds: int, seed: int) -> MeasuredGradients | None:
-    """Random modules with their reverse pass, where gradients are predicted and images are not needed."""
+def _gradients(
+    reading: Reading, advice: Advice, tokens: Any, seeds: int, seed: int, *, changed: bool
+) -> MeasuredGradients | None:
+    """Autograd on the library's modules where they can be built, else random modules of our own with a reverse pass."""
     from pathlines.advice import simulate_gradients
+    from pathlines.probing.simulate import why_not
 
-    if advice.gradients is None or advice.architecture.patch_inputs:
+    if advice.gradients is None:
+        return None
+    if not changed and reading.fields is not None and why_not(reading.fields, tokens) is None:
+        from pathlines.probing.module_gradients import module_gradients
+
+        try:
+            return module_gradients(reading.fields, tokens, seeds=seeds, seed=seed)
+        except (PathlinesError, ValueError, TypeError, AttributeError, KeyError) as error:
+            typer.echo(f"pathlines: warning: no autograd of the library's module: {str(error)[:80]}", err=True)
+    if advice.architecture.patch_inputs:
         return None
     return simulate_gradients(advice.architecture, tokens, seeds=seeds, seed=seed)
 
@@ -253,15 +309,8 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
 
         for line in gradient_lines(advice.gradients, gradients):
             screen.print(f"gradients: {line}")
-    if advice.changes:
-        table = Table(box=None, padding=(0, 2), title="smallest single change", title_justify="left")
-        for column in ("knob", "multiply by", "cosine then", "∂cosine/∂log x"):
-            table.add_column(column, justify="left" if column == "knob" else "right")
-        for change in advice.changes:
-            factor = "–" if change.factor is None else f"{change.factor:.3g}"
-            cosine = "–" if change.cosine is None else f"{change.cosine:.3f}"
-            table.add_row(change.knob, factor, cosine, f"{change.slope:+.3f}")
-        screen.print(table)
+    if advice.remedies:
+        advise_more.print_remedies(advice.remedies)
     if advice.outcomes:
         table = Table(box=None, padding=(0, 2), title="what if", title_justify="left")
         for column in ("change", f"cosine, layer {advice.layer}", "difference"):
@@ -274,7 +323,7 @@ def _print(reading: Reading, advice: Advice, measured: Simulated | None, gradien
 
 
 def _print_json(
-    reading: Reading, advice: Advice, measured: Simulated | None, gradients: MeasuredGradients | None
+    reading: Reading, advice: Advice, measured: Simulated | None, gradients: MeasuredGradients | None, tried: list[Any]
 ) -> None:
     import msgspec
 
@@ -291,6 +340,8 @@ def _print_json(
     if gradients is not None and advice.gradients is not None:
         errors = gradients.errors(advice.gradients)
         document |= {"simulated_gradients": msgspec.to_builtins(gradients) | {"median_errors": errors}}
+    if tried:
+        document["remedies_tried"] = [msgspec.to_builtins(one) | {"met": one.met} for one in tried]
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 

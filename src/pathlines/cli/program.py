@@ -59,7 +59,7 @@ def options(
 FIRST = ("run", "verify", "figure", "listing", "show", "cite")
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "std::bad_alloc")
 """How the compiler and native code say so."""
-HELPERS = ("program", "common", "complete", "generated", "interrupt", "standing", "verdicts")
+HELPERS = ("program", "advise_more", "common", "complete", "generated", "interrupt", "standing", "verdicts")
 
 
 def verbs() -> list[Any]:
