@@ -15,6 +15,8 @@ ELSEWHERE = {
     "pathlines.limit.causal.parking": "parking and centres, which no claim looks at yet",
     "pathlines.limit.gaussian.dirac": "one token alone, beside which the tests put the closures",
     "pathlines.observable.limit_report": "a report on the last state of a run, for scripts",
+    "pathlines.probing.watch": "a training that a person watches (``pathlines.probing.Watch``)",
+    "pathlines.probing.watched": "its file and its figure",
     "pathlines.weights.varying": "weights that a person passes to a model",
 }
 """Files reached by the name of their room only (``pl.limit.causal.parking_coverage``), each with its reason."""

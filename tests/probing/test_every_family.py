@@ -13,37 +13,10 @@ from every_family import fields_of, mean_cosines, module_of  # noqa: E402
 from pathlines.architecture.family import FAMILIES  # noqa: E402
 from pathlines.architecture.read import from_config  # noqa: E402
 from pathlines.limit.architecture.predict import predict  # noqa: E402
+from pathlines.probing.roles import ELSEWHERE, role_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-ROLES = {
-    "latent": r"(q_a_proj|q_b_proj|kv_a_proj_with_mqa|kv_b_proj)\.weight",
-    "value": r"(query_key_value|qkv_proj|Wqkv|c_attn)\.weight",
-    "query": r"(q_proj|query|q_lin|\w*[aA]ttention\.q|attn\.q)\.weight",
-    "key": r"(k_proj|key|k_lin|\w*[aA]ttention\.k|attn\.k)\.weight",
-    "projected": r"(v_proj|value|v_lin|\w*[aA]ttention\.v|attn\.v)\.weight",
-    "router": r"(mlp\.gate|router|router\.layer|gate)\.weight",
-    "mlp_gate": r"(gate_proj|wi_0)\.weight",
-    "mlp_in": r"(up_proj|fc1|c_fc|fc_in|dense_h_to_4h|intermediate\.dense|lin1|ffn|wi|wi_1|Wi|input_linear|"
-    r"gate_up_proj)(\.weight)?",
-    "output": r"(o_proj|out_proj|out_lin|attention\.output\.dense|\w*attention\.dense|self_attn\.dense|attn\.Wo|"
-    r"attn\.c_proj|\w*[aA]ttention\.o|attn\.o)\.weight",
-    "mlp_out": r"(down_proj|fc2|c_proj|fc_out|dense_4h_to_h|output\.dense|lin2|ffn_output|wo|Wo|"
-    r"output_linear)(\.weight)?",
-    "position": r"(position_embeddings?|embed_positions|wpe|positions_embed)(\.weight)?",
-    "type": r"token_type_embeddings\.weight",
-    "projection": r"(embeddings_project|embedding_hidden_mapping_in)\.weight",
-    "embedding": r"(word_embeddings|embed_tokens|wte|embed_in|tok_embeddings|token_embedding|tokens_embed|shared|"
-    r"patch_embedding|patch_embeddings\.projection)\.weight",
-}
-ELSEWHERE = r"(pooler|head|contact_head)\.|relative_attention_bias|mask_token|_bias$|shared_expert_gate|sinks"
 CLASS = r"(cls_token|class_embedding)$"
-
-
-def role_of(name):
-    for role, pattern in ROLES.items():
-        if re.search(rf"(^|\.)({pattern})$", name):
-            return {"projected": "value"}.get(role, role)
-    return None
 
 
 @pytest.mark.parametrize("name", list(FAMILIES))

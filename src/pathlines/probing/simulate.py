@@ -49,15 +49,29 @@ def simulate_module(fields: dict[str, Any], tokens: Tokens, *, seeds: int = 8, s
     padding symbol keeps its number: its embedding is zero.
     """
     positive_integer("seeds", seeds, least=2)
+    fields, inputs = shown_to(fields, tokens)
+    given = from_fields(fields)
+    shown = of_noise(given) if "pixel_values" in inputs else of_tokens(_plain_text(inputs["input_ids"]))
+    curve = initial_curves(given, [shown], seeds, first=seed)["mean_cosine"]
+    return Simulated(curve.mean, curve.spread, seeds, made_by())
+
+
+def made_by() -> str:
+    """Who builds the modules."""
+    return f"modules of transformers {version('transformers')}"
+
+
+def shown_to(fields: dict[str, Any], tokens: Tokens) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Fields with the vocabulary cut to what occurs, and what the module is called with."""
     given = from_fields(fields)
     if from_config(fields).architecture.patch_inputs:
-        shown = of_noise(given)
-    else:
-        ids, cut = _renumbered(given, tokens)
-        given = from_fields({**fields, **cut})
-        shown = of_tokens(Text(ids, np.zeros(len(ids), bool), 0.0))
-    curve = initial_curves(given, [shown], seeds, first=seed)["mean_cosine"]
-    return Simulated(curve.mean, curve.spread, seeds, f"modules of transformers {version('transformers')}")
+        return fields, of_noise(given).module
+    ids, cut = _renumbered(given, tokens)
+    return {**fields, **cut}, {"input_ids": ids}
+
+
+def _plain_text(ids: np.ndarray) -> Text:
+    return Text(ids, np.zeros(len(ids), bool), 0.0)
 
 
 def _count(tokens: Tokens) -> int:
