@@ -29,6 +29,40 @@ OWN = (
 """Options of the verb, which fields of a setting do not take away (an axis over one still can be made)."""
 
 
+Target = Annotated[
+    str, typer.Argument(help="A model, a claim, FILE.py that makes a study, or FILE.toml.", autocompletion=cited)
+]
+Axes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--axis",
+        metavar="NAME=VALUES",
+        help="beta=1:9:9, n=8:128:log, n=16,32,64, beta=0:9:random:50, beta=0:9:halton:50; n/d=16,64/2,3 together.",
+    ),
+]
+Repeat = Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with derived seeds.")]
+Record = Annotated[str, typer.Option("--record", help="Observables, comma separated (models); a few by default.")]
+Times = Annotated[
+    str, typer.Option("--times", metavar="LOW:HIGH:COUNT", help="Depth-times of records; by default the end.")
+]
+FullClaim = Annotated[bool, typer.Option("--full", help="The paper's size of a claim instead of the quick one.")]
+On = Annotated[
+    str | None,
+    typer.Option("--on", help="serial, processes, dask, tcp://… (a scheduler) or cluster.toml.", show_default=False),
+]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes: one per core.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.nc", help="Write the labelled array here.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say how many runs, how long, how large; run none.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")]
+Extend = Annotated[bool, typer.Option("--extend", help="Add the points to those of the study in --out.")]
+Refine = Annotated[
+    int | None, typer.Option("--refine", metavar="N", min=4, help="Spend N runs where the answer changes.")
+]
+Threshold = Annotated[
+    str, typer.Option("--threshold", metavar="5%", help="From which size on is theory as near as that? (one axis)")
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the verb."""
     with_choices(app, "sweep", sweep, parameters, "What stays the same")
@@ -54,46 +88,21 @@ def parameters(command: Any, words: list[str]) -> list[Choice]:
 
 
 def sweep(
-    target: Annotated[
-        str,
-        typer.Argument(help="A model, a claim, FILE.py that makes a study, or FILE.toml.", autocompletion=cited),
-    ],
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--axis",
-            metavar="NAME=VALUES",
-            help="beta=1:9:9, n=8:128:log, n=16,32,64, beta=0:9:random:50, beta=0:9:halton:50; n/d=16,64/2,3 together.",
-        ),
-    ] = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with derived seeds.")] = 1,
-    record: Annotated[
-        str, typer.Option("--record", help="Observables, comma separated (models); a few by default.")
-    ] = "",
-    times: Annotated[
-        str, typer.Option("--times", metavar="LOW:HIGH:COUNT", help="Depth-times of records; by default the end.")
-    ] = "",
-    full: Annotated[bool, typer.Option("--full", help="The paper's size of a claim instead of the quick one.")] = False,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on", help="serial, processes, dask, tcp://… (a scheduler) or cluster.toml.", show_default=False
-        ),
-    ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes: one per core.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE.nc", help="Write the labelled array here.")] = None,
+    target: Target,
+    axis: Axes = None,
+    repeat: Repeat = 1,
+    record: Record = "",
+    times: Times = "",
+    full: FullClaim = False,
+    on: On = None,
+    workers: Workers = None,
+    out: Out = None,
     figure: Figure = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many runs, how long, how large; run none.")
-    ] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")] = False,
-    extend: Annotated[bool, typer.Option("--extend", help="Add the points to those of the study in --out.")] = False,
-    refine: Annotated[
-        int | None, typer.Option("--refine", metavar="N", min=4, help="Spend N runs where the answer changes.")
-    ] = None,
-    threshold: Annotated[
-        str, typer.Option("--threshold", metavar="5%", help="From which size on is theory as near as that? (one axis)")
-    ] = "",
+    dry_run: DryRun = False,
+    retry_failed: RetryFailed = False,
+    extend: Extend = False,
+    refine: Refine = None,
+    threshold: Threshold = "",
     fresh: Fresh = False,
     as_json: AsJson = False,
     force: Force = False,
@@ -113,8 +122,6 @@ def sweep(
     """
     ready()
     from pathlines.sweep.engines import check_engine
-    from pathlines.sweep.foresight import check_forecast
-    from pathlines.sweep.outline import require_same
 
     check_outputs(out, figures=(figure,))
     near = _threshold(threshold)
@@ -124,18 +131,10 @@ def sweep(
     where = usual if on is None else on
     check_engine(where)
     if out is not None:
-        if extend:
-            made = made.extended(out)
-        else:
-            require_same(out, made.outline(), but_axes=refine is not None)
-    forecast = made.predict() if refine is None else made.predict().of_runs(refine)
-    check_forecast(made.known.title, forecast, force)
+        made = _beside(made, out, extend, refine)
+    forecast = _foreseen(made, refine, force)
     with Board(as_json, where) as board:
-        import msgspec
-
-        board.say("planned", **msgspec.to_builtins(forecast), shape=made.shape, outline=made.outline())
-        if not as_json:
-            explain(made, forecast, where)
+        _announce(made, forecast, where, board)
         if dry_run:
             return
         how = {"on": where, "fresh": fresh, "retry_failed": retry_failed, "workers": workers}
@@ -147,6 +146,33 @@ def sweep(
     _write(data, out, figure, found, quiet=as_json)
     if board.last.failed:
         raise typer.Exit(1)
+
+
+def _beside(made: Any, out: Path, extend: bool, refine: int | None) -> Any:
+    """The study, with the points that its file has already where it is extended; no other study is overwritten."""
+    from pathlines.sweep.outline import require_same
+
+    if extend:
+        return made.extended(out)
+    require_same(out, made.outline(), but_axes=refine is not None)
+    return made
+
+
+def _foreseen(made: Any, refine: int | None, force: bool) -> Any:
+    """What it will cost; refused where that is too much."""
+    from pathlines.sweep.foresight import check_forecast
+
+    forecast = made.predict() if refine is None else made.predict().of_runs(refine)
+    check_forecast(made.known.title, forecast, force)
+    return forecast
+
+
+def _announce(made: Any, forecast: Any, where: str, board: Board) -> None:
+    import msgspec
+
+    board.say("planned", **msgspec.to_builtins(forecast), shape=made.shape, outline=made.outline())
+    if not board.as_json:
+        explain(made, forecast, where)
 
 
 def _threshold(text: str) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pathlines.foundation.errors import ArgumentError, StoreError
 from pathlines.sweep.cluster import DaskCluster, is_cluster
@@ -16,6 +16,7 @@ from pathlines.sweep.workers import Lost, spread
 NAMES = "serial, processes, dask, the address of a scheduler (tcp://…) or a file cluster.toml"
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Computes tasks."""
 

@@ -27,23 +27,20 @@ class SharedSum(SpectralSum):
     mesh: Mesh = eqx.field(static=True)
     ring: bool = eqx.field(static=True)
 
-    def attend(
+    def summed_over(
         self,
         attention: Attention,
         x: Float[Array, "n d"],
+        sources: Float[Array, "n d"],
         beta: Float[Array, ""],
         masses: Float[Array, " n"],
-        mask: PositionMask | None = None,
+        mask: PositionMask | None,
     ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
-        """(Σ_j a_ij V x_j, log_scale)."""
-        r = self.reduction
-        y = x if r.rotation is None else x @ r.rotation.T
+        """(Σ_j a_ij y_j, log_scale) for the rotated tokens y, with scores c β <x_i, y_j>."""
         if self.ring:
-            out, log_scale = sharded_attend(attention, r.scale * beta * x, y, y, masses, self.mesh, mask)
-        else:
-            out, log_scale = sharded_spectral_attend(attention, x, y, self.bound, masses, self.mesh, self.tolerance)
-        out = out if r.rotation is None else out @ r.rotation
-        return out if r.value is None else out @ r.value.T, log_scale
+            queries = self.reduction.scale * beta * x
+            return sharded_attend(attention, queries, sources, sources, masses, self.mesh, mask)
+        return sharded_spectral_attend(attention, x, sources, self.bound, masses, self.mesh, self.tolerance)
 
 
 def mesh_of(devices: Any) -> Mesh:

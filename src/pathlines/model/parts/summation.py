@@ -67,8 +67,19 @@ class SpectralSum(Module):
         """(Σ_j a_ij V x_j, log_scale) for unit x."""
         r = self.reduction
         sources = x if r.rotation is None else x @ r.rotation.T
-        out, log_scale = spectral_attend(
-            attention, x, sources, r.scale * beta, masses, self.tolerance, mask, beta_bound=self.bound
-        )
+        out, log_scale = self.summed_over(attention, x, sources, beta, masses, mask)
         out = out if r.rotation is None else out @ r.rotation
         return out if r.value is None else out @ r.value.T, log_scale
+
+    def summed_over(
+        self,
+        attention: Attention,
+        x: Float[Array, "n d"],
+        sources: Float[Array, "n d"],
+        beta: Float[Array, ""],
+        masses: Float[Array, " n"],
+        mask: PositionMask | None,
+    ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
+        """(Σ_j a_ij y_j, log_scale) for the rotated tokens y, with scores c β <x_i, y_j>."""
+        beta = self.reduction.scale * beta
+        return spectral_attend(attention, x, sources, beta, masses, self.tolerance, mask, beta_bound=self.bound)

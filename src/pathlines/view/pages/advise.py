@@ -89,19 +89,12 @@ def page(request: Request) -> None:
             for name in ("cosine", "causes", "stream"):
                 box(id=name)
             box(id="more")
-        with box("aside", "panel", aria_label="settings") as panel:
-            _panel(sheet)
+        sheet.panel(_panel)
         sheet.again()
-
-    def rebuild() -> None:
-        panel.clear()
-        with panel:
-            _panel(sheet)
 
     def read(event: Any) -> None:
         sheet.choose({"record": str(event.args)[:LONGEST_VALUE]})
 
-    sheet.rebuild = rebuild
     ui.on("record", read)
 
 

@@ -103,16 +103,8 @@ def page(request: Request) -> None:
         with sheet.stage("Prompts that share tokens", LEAD, "prompts"):
             box("p", id="finding", classes="finding")
             box(id="player")
-        with box("aside", "panel", aria_label="settings") as panel:
-            _panel(sheet)
+        sheet.panel(_panel)
         sheet.again(figures=False)
-
-    def rebuild() -> None:
-        panel.clear()
-        with panel:
-            _panel(sheet)
-
-    sheet.rebuild = rebuild
 
 
 def _panel(sheet: Sheet) -> None:

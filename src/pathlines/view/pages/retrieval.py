@@ -61,16 +61,8 @@ def page(request: Request) -> None:
             box("p", id="regime", classes="finding")
             box(id="profile")
             box(id="said", classes="said")
-        with box("aside", "panel", aria_label="settings") as panel:
-            _panel(sheet)
+        sheet.panel(_panel)
         sheet.again()
-
-    def rebuild() -> None:
-        panel.clear()
-        with panel:
-            _panel(sheet)
-
-    sheet.rebuild = rebuild
 
 
 def _panel(sheet: Sheet) -> None:

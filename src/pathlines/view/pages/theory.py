@@ -72,7 +72,7 @@ class Theory:
     """One person's page."""
 
     def __init__(self, asked: dict[str, str]) -> None:
-        self.claim: Claim | None = None
+        self.claim: Claim[Any] | None = None
         self.setting: Setting | None = None
         self.client = ui.context.client
         with shell("Theory", "Theory", "theory.js", "/data/theory"), box(classes="theory"):

@@ -101,6 +101,18 @@ class Sheet:
                 yield
             words("The first numbers are being computed.", "p", "small early", role="status")
 
+    def panel(self, fill: Callable[[Sheet], None]) -> None:
+        """The settings beside the stage; ``fill`` draws them anew when others are chosen."""
+        side = box("aside", "panel", aria_label="settings")
+
+        def rebuild() -> None:
+            side.clear()
+            with side:
+                fill(self)
+
+        self.rebuild = rebuild
+        rebuild()
+
     def group(self, legend: str, *names: str) -> None:
         """Fields under a heading."""
         with box("fieldset"):

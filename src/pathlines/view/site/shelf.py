@@ -50,7 +50,7 @@ def entries() -> list[dict[str, Any]]:
     return sorted(found, key=lambda e: (e["family"], e["year"], e["paper"], e["id"]))
 
 
-def _entry(claim: Claim) -> dict[str, Any]:
+def _entry(claim: Claim[Any]) -> dict[str, Any]:
     return {
         "id": claim.id,
         "family": claim.id.split("/")[0],
@@ -76,7 +76,7 @@ def verdicts() -> dict[str, str]:
     return {id: outcome.verdict for id, outcome in found.items() if outcome is not None}
 
 
-def claim_of(asked: Mapping[str, str]) -> tuple[Claim, Setting]:
+def claim_of(asked: Mapping[str, str]) -> tuple[Claim[Any], Setting]:
     """The claim of an address and its setting; unknown names and what is not allowed are errors in one line."""
     claim = CLAIMS[asked.get("claim", "")[:80]]
     setting: Any = claim.quick
@@ -88,13 +88,13 @@ def claim_of(asked: Mapping[str, str]) -> tuple[Claim, Setting]:
     return claim, setting
 
 
-def job_of(claim: Claim, setting: Setting) -> Job:
+def job_of(claim: Claim[Any], setting: Setting) -> Job:
     """What `pathlines verify` would do."""
     names = words_of(setting, claim.quick)
     return Job(claim.id, "quick", {name: msgspec.to_builtins(getattr(setting, name)) for name in names})
 
 
-def check_cost(claim: Claim, setting: Setting) -> float:
+def check_cost(claim: Claim[Any], setting: Setting) -> float:
     """The seconds it is expected to take, or an error where they are too many."""
     cost = claim.cost("quick")
     seconds = (UNMEASURED if cost is None else max(cost.seconds, 0.1)) * growth(claim.quick, setting)
@@ -106,7 +106,7 @@ def check_cost(claim: Claim, setting: Setting) -> float:
     return seconds
 
 
-def stored(claim: Claim, setting: Setting) -> dict[str, Any]:
+def stored(claim: Claim[Any], setting: Setting) -> dict[str, Any]:
     """What is stored at that setting, or that nothing is."""
     job = job_of(claim, setting)
     with warnings.catch_warnings():
@@ -115,7 +115,7 @@ def stored(claim: Claim, setting: Setting) -> dict[str, Any]:
     return said(claim, setting, outcome)
 
 
-def run(claim: Claim, setting: Setting) -> dict[str, Any]:
+def run(claim: Claim[Any], setting: Setting) -> dict[str, Any]:
     """The same, computed where nothing is stored."""
     finished = verify_aside(job_of(claim, setting), ASIDE, Store(), PATIENCE)
     if finished.outcome is None:
@@ -123,7 +123,7 @@ def run(claim: Claim, setting: Setting) -> dict[str, Any]:
     return said(claim, setting, finished.outcome, seconds=None if finished.stored else finished.outcome.seconds)
 
 
-def said(claim: Claim, setting: Setting, outcome: Outcome | None, seconds: float | None = None) -> dict[str, Any]:
+def said(claim: Claim[Any], setting: Setting, outcome: Outcome | None, seconds: float | None = None) -> dict[str, Any]:
     """A claim at a setting, with its outcome where there is one."""
     cost = claim.cost("quick")
     return {
@@ -143,13 +143,13 @@ def _card(outcome: Outcome) -> str:
         return card_html(outcome, lambda id: f"/theory?claim={id}")
 
 
-def command(claim: Claim, setting: Setting) -> str:
+def command(claim: Claim[Any], setting: Setting) -> str:
     """A line for a shell: the same numbers."""
     own = [w for k, v in words_of(setting, claim.quick).items() for w in ("--set", f"{k}={v}")]
     return shlex.join(["pathlines", "verify", claim.id, *own])
 
 
-def python(claim: Claim, setting: Setting) -> str:
+def python(claim: Claim[Any], setting: Setting) -> str:
     """Lines of Python: the same numbers."""
     own = {name: msgspec.to_builtins(getattr(setting, name)) for name in words_of(setting, claim.quick)}
     more = f", changes={own!r}" if own else ""

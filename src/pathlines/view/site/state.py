@@ -58,11 +58,6 @@ class State(msgspec.Struct, frozen=True):
         """All parameters of the model, checked."""
         return changed(f"model `{self.model}`", MODELS[self.model].parameters(), self.parameters)
 
-    @property
-    def chained(self) -> bool:
-        """Whether layers are drawn, so that depth is a number of layers."""
-        return isinstance(build(self.request()), HasRandomLayers)
-
     def request(self, record: tuple[str, ...] = ()) -> Request:
         """What `pathlines run` would run.
 
@@ -179,8 +174,3 @@ def moment_of(words: Mapping[str, str]) -> float | None:
     """The time that an address shows."""
     found = value_of(words["t"][:40]) if "t" in words else None
     return float(found) if isinstance(found, (int, float)) and abs(found) < 1e300 else None
-
-
-def stage_fields() -> list[Any]:
-    """The fields of the stage, with meaning and bounds."""
-    return fields(Stage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from typing import Any
 
 from pathlines.claim import CLAIMS
 from pathlines.foundation.errors import PathlinesError
@@ -17,7 +18,7 @@ PATIENCE = 0.2
 """Seconds between looks at whether anybody waits for an answer."""
 
 
-def warm(answers: Answers, presets: tuple = PRESETS) -> None:
+def warm(answers: Answers, presets: tuple[Any, ...] = PRESETS) -> None:
     """Run each preset once, whenever nobody waits; claims are read first, which takes two seconds."""
     list(CLAIMS)
     drawable_models()
