@@ -24,3 +24,14 @@ def test_files_that_are_mentioned_exist():
     places = [*SOURCE.rglob("*.py"), *(ROOT / "docs").glob("*.py"), *(ROOT / "tests").rglob("*.py")]
     known = "\n".join(str(p.relative_to(ROOT)) for p in places) + "\n"
     assert not [n for n in named if f"{n}\n" not in known]
+
+
+def test_families_are_the_folders_that_there_are():
+    section = PAGE.split("## Families")[1].split("\n## ")[0]
+    folders = {
+        path.parent.name
+        for room in ("model", "limit", "claim", "draw/figures", "foundation/papers")
+        for path in (SOURCE / room).glob("*/__init__.py")
+    } | {path.stem for path in (SOURCE / "foundation" / "papers").glob("[!_]*.py")} - {"paper", "shelf"}
+    assert "followups" in folders
+    assert sorted(name for name in folders if not re.search(rf"\b{name}\b", section)) == []
