@@ -108,7 +108,7 @@ class LastSimulation:
 
 
 def evaluate(
-    claim: Claim, size: str = "quick", changes: Mapping[str, Any] | None = None, last: LastSimulation | None = None
+    claim: Claim[Any], size: str = "quick", changes: Mapping[str, Any] | None = None, last: LastSimulation | None = None
 ) -> Outcome:
     """Run a claim: simulate, predict, compare.
 
@@ -170,7 +170,7 @@ def simulated(claim: Claim[S], setting: S) -> tuple[Evidence, list[str]]:
     return measured, [str(w.message) for w in caught if issubclass(w.category, PathlinesWarning)]
 
 
-def compared(claim: Claim, measured: Evidence, predicted: Evidence) -> list[Check]:
+def compared(claim: Claim[Any], measured: Evidence, predicted: Evidence) -> list[Check]:
     """Each quantity of the claim with its verdict.
 
     An erratum is refuted by one counterexample; a setting at which the printed statement happens to agree is none, and

@@ -37,7 +37,7 @@ from pathlines.model.base import Model
 
 SIZES = (0.1, 0.5, 2.0)
 """Of mistakes; the last is a wrong sign, which monotone quantities notice and factors they do not."""
-Place = tuple[dict, str, Any]
+Place = tuple[dict[str, Any], str, Any]
 """A namespace, a name in it, and the object that it stands for."""
 COMPUTATIONS, DRIFT = ("simulate", "predict"), "drift"
 ROOMS = ("limit", "transport", "observable", "model", "weights", "domain", "numerics")
@@ -45,7 +45,7 @@ SECONDS = 30.0
 """Patience with a claim, in processor time; twenty times its own, if that is longer."""
 
 
-def objections(claim: Claim, size: str, changes: Mapping[str, Any] | None, checks: list[Check]) -> dict[str, str]:
+def objections(claim: Claim[Any], size: str, changes: Mapping[str, Any] | None, checks: list[Check]) -> dict[str, str]:
     """For each bound and each zero that holds: the first mistake that would be refuted, or "" where none was found.
 
     Declared ones are tried first; then wrong constants of 10 % in either direction, of 50 %, and wrong signs. Cost: one
@@ -86,7 +86,7 @@ def _made(claim: Claim[S], setting: S, mistake: Mistake, size: float) -> list[Ch
         return compared(claim, simulated(claim, setting)[0], claim.predict(setting))
 
 
-def places_of(claim: Claim, mistake: Mistake) -> list[Place]:
+def places_of(claim: Claim[Any], mistake: Mistake) -> list[Place]:
     """Where the name stands that a declared mistake changes; none is a mistake of the declaration."""
     home, _, name = mistake.of.rpartition(".")
     spaces = [vars(importlib.import_module(home))] if home else [space for space, _ in _called(claim)]
@@ -159,7 +159,7 @@ def _has_floats(value: Any) -> bool:
     return any(_has_floats(v) for v in value) if isinstance(value, list | tuple) else isinstance(value, float)
 
 
-def _places(claim: Claim) -> list[Place]:
+def _places(claim: Claim[Any]) -> list[Place]:
     """Functions and classes of other rooms that the claim's own functions call."""
     found: dict[tuple[int, str], Place] = {}
     for space, names in _called(claim):
@@ -170,7 +170,7 @@ def _places(claim: Claim) -> list[Place]:
     return sorted(found.values(), key=lambda place: ROOMS.index(_room(place[2]).split(".")[1]))
 
 
-def _called(claim: Claim) -> Iterator[tuple[dict, list[str]]]:
+def _called(claim: Claim[Any]) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """Each function of the room of claims by which the claim is computed: its namespace and the names in its code."""
     seen: set[int] = set()
     waiting: list[Any] = [claim.simulate, claim.predict]
@@ -184,7 +184,7 @@ def _called(claim: Claim) -> Iterator[tuple[dict, list[str]]]:
         yield space, names
 
 
-def _of_claims(value: Any, space: dict) -> bool:
+def _of_claims(value: Any, space: dict[str, Any]) -> bool:
     """Whether it stands in the same file, or in the room of claims."""
     room = _room(value)
     return room == space.get("__name__") or room.startswith("pathlines.claim")
@@ -194,7 +194,7 @@ def _room(value: Any) -> str:
     return getattr(value, "__module__", "") or ""
 
 
-def _plain_function(value: Any, waiting: list) -> types.FunctionType | None:
+def _plain_function(value: Any, waiting: list[Any]) -> types.FunctionType | None:
     """The function under partial applications and caches; what it is applied to waits its turn."""
     if isinstance(value, functools.partial):
         waiting.extend(v for v in (*value.args, *value.keywords.values()) if callable(v))
@@ -212,7 +212,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 @contextmanager
-def _replaced(space: dict, name: str, wrong: Any) -> Iterator[None]:
+def _replaced(space: dict[str, Any], name: str, wrong: Any) -> Iterator[None]:
     """The name stands for the mistaken object."""
     right, space[name] = space[name], wrong
     try:
@@ -222,7 +222,7 @@ def _replaced(space: dict, name: str, wrong: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _forgotten(claim: Claim) -> Iterator[None]:
+def _forgotten(claim: Claim[Any]) -> Iterator[None]:
     """What caches of the claim remember is forgotten, before a mistake and after it."""
     spaces = {id(space): space for space, _ in _called(claim)}.values()
     caches = [v for space in spaces for v in space.values() if hasattr(v, "cache_clear") and _of_claims(v, space)]
@@ -261,7 +261,9 @@ def _wrong(value: Any, factor: float) -> Any:
     return lambda *a, **k: scaled(value(*a, **k), factor)
 
 
-def _first_scaled(arguments: tuple, named: dict[str, Any], factor: float) -> tuple[tuple, dict[str, Any]]:
+def _first_scaled(
+    arguments: tuple[Any, ...], named: dict[str, Any], factor: float
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments with the first real number among them times a factor."""
     for i, v in enumerate(arguments):
         if isinstance(v, float | np.floating):

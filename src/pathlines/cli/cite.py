@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,7 +38,7 @@ def cite(
         typer.echo(paper.bibtex + "\n")
 
 
-def _papers(name: str) -> list:
+def _papers(name: str) -> list[Any]:
     from pathlines.claim import CLAIMS
     from pathlines.draw import FIGURES
     from pathlines.foundation.errors import UnknownNameError
@@ -54,7 +54,7 @@ def _papers(name: str) -> list:
     raise UnknownNameError(f"There is no model, claim or figure `{name}`.{CLAIMS.suggestion(name)}")
 
 
-def _run_papers(path: str) -> list:
+def _run_papers(path: str) -> list[Any]:
     from pathlines.foundation.papers import PAPERS
     from pathlines.store import open_run
 

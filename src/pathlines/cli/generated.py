@@ -36,7 +36,7 @@ class Choice(NamedTuple):
         return "--" + self.name.replace("_", "-").replace(".", "-")
 
 
-def with_choices(app: typer.Typer, name: str, verb: Callable, find: Callable, panel: str) -> None:
+def with_choices(app: typer.Typer, name: str, verb: Callable[..., Any], find: Callable[..., Any], panel: str) -> None:
     """Add a verb that ends in ``**chosen``; ``find(words)`` gives the choices for the names on the line."""
 
     class Generated(TyperCommand):
@@ -60,13 +60,13 @@ def _or_none(find: Callable[[], list[Choice]]) -> list[Choice]:
         return []
 
 
-def _command(name: str, verb: Callable) -> Any:
+def _command(name: str, verb: Callable[..., Any]) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
     alone.command(name=name)(verb)
     return typer.main.get_command(alone)
 
 
-def signed(verb: Callable, choices: Iterable[Choice] = (), panel: str = "") -> Callable:
+def signed(verb: Callable[..., Any], choices: Iterable[Choice] = (), panel: str = "") -> Callable[..., Any]:
     """The verb with the choices in place of ``**chosen``, of which those that were given arrive, read."""
     own = [p for p in inspect.signature(verb, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
     made = {c.name.replace(".", "__"): c for c in choices}

@@ -130,7 +130,7 @@ def _from_file(path: Path, activation: str) -> Any:
     return perceptron_potential(rows, table["strengths"], table.get("biases"), table.get("activation", activation))
 
 
-def _print_json(land: Any, found: Any, splits: list, top: float) -> None:
+def _print_json(land: Any, found: Any, splits: list[Any], top: float) -> None:
     import msgspec
 
     document = {
@@ -151,7 +151,7 @@ def _print_json(land: Any, found: Any, splits: list, top: float) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
-def _print_text(land: Any, found: Any, splits: list, top: float) -> None:
+def _print_text(land: Any, found: Any, splits: list[Any], top: float) -> None:
     from rich.table import Table
 
     screen, flat = console(), land.potential.d == 2

@@ -86,7 +86,7 @@ def _line(item: Any) -> tuple[str, str]:
     return _row((o.id, o.quantity, expected, measured, compared, verdict, seconds)) + advice, style
 
 
-def print_summary(outcomes: list, failures: list, seconds: float, size: str) -> None:
+def print_summary(outcomes: list[Any], failures: list[Any], seconds: float, size: str) -> None:
     """How many verdicts of each kind, and which are not the expected ones."""
     counts = {v: sum(o.verdict == v for o in outcomes) for v in MARKS}
     odd = list(dict.fromkeys(o.id for o in outcomes if not o.as_expected))
@@ -104,7 +104,7 @@ def print_summary(outcomes: list, failures: list, seconds: float, size: str) -> 
         out.print("Every verdict is the expected one (errata of the literature are expected to be refuted).")
 
 
-def tabulate(outcomes: list, size: str, power: bool, path: Path | None, command: str, quiet: bool) -> None:
+def tabulate(outcomes: list[Any], size: str, power: bool, path: Path | None, command: str, quiet: bool) -> None:
     """The table of --power or --seeds in words, its worst lines, and as a file."""
     from pathlines.draw.claim_tables import power_table, seed_table
 
@@ -118,7 +118,7 @@ def tabulate(outcomes: list, size: str, power: bool, path: Path | None, command:
         out.print(f"Table: {path.resolve()}", soft_wrap=True)
 
 
-def print_json(outcomes: list, failures: list) -> None:
+def print_json(outcomes: list[Any], failures: list[Any]) -> None:
     """Outcomes and failures for a machine."""
     import msgspec
 

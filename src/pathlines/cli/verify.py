@@ -140,7 +140,7 @@ def _check_on(on: str, costs: bool) -> None:
         raise ArgumentError("Option --costs measures on this machine: give it without --on.")
 
 
-def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> None:
+def _check_sizes(patterns: list[str], size: str, changes: dict[str, Any], force: bool) -> None:
     """Refuse changed settings that would take days, by what claims were measured to cost."""
     from pathlines.claim import CLAIMS
     from pathlines.foundation.bounds import enlarged
@@ -151,7 +151,9 @@ def _check_sizes(patterns: list[str], size: str, changes: dict, force: bool) -> 
         enlarged(f"Claim `{name}`", 1.0 if cost is None else cost.seconds, usual, wanted, force=force)
 
 
-def _queue(patterns: list[str], size: str, changes: dict, seed: int | None, seeds: int, power: bool) -> list[Any]:
+def _queue(
+    patterns: list[str], size: str, changes: dict[str, Any], seed: int | None, seeds: int, power: bool
+) -> list[Any]:
     """Claims that match, each at its own seed, at the one that was asked for, or at several."""
     from pathlines.claim import CLAIMS
     from pathlines.sweep.verify import Job
@@ -162,7 +164,9 @@ def _queue(patterns: list[str], size: str, changes: dict, seed: int | None, seed
     if not names or (seed is not None and not any(CLAIMS[n].seeded for n in names)):
         raise ArgumentError("None of these claims has a seed, so no other seed can be tried.")
     first = FIRST_SEED if seed is None else seed
-    others: list[dict] = [{"seed": first + k} for k in range(seeds)] or [{} if seed is None else {"seed": seed}]
+    others: list[dict[str, Any]] = [{"seed": first + k} for k in range(seeds)] or [
+        {} if seed is None else {"seed": seed}
+    ]
     mistakes = power and size == "quick"
     return [
         Job(n, size, {**changes, **(other if CLAIMS[n].seeded else {})}, loaded_files(), mistakes)

@@ -20,7 +20,7 @@ ASSEMBLY = "pathlines.draw.kept"
 
 
 def drawn(
-    picture: Picture,
+    picture: Picture[Any],
     size: str,
     changes: dict[str, Any] | None,
     suffix: str,

@@ -86,7 +86,9 @@ def figure_bytes(figure: Figure, suffix: str) -> bytes:
     return drawn.getvalue()
 
 
-def new_figure(rows: int = 1, columns: int = 1, width: float = 3.4, height: float = 2.6, **kwargs: Any) -> tuple:
+def new_figure(
+    rows: int = 1, columns: int = 1, width: float = 3.4, height: float = 2.6, **kwargs: Any
+) -> tuple[Any, ...]:
     """A figure of rows × columns panels (inches per panel) and its axes as a list of rows."""
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)

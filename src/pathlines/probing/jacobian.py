@@ -57,13 +57,13 @@ def traced_stream(module: Any, ids: np.ndarray) -> tuple[Any, Any]:
         )
     caught: dict[str, Any] = {}
 
-    def enter(_: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    def enter(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         given = args[0] if args else kwargs["hidden_states"]
         caught["start"] = given.detach()[0].requires_grad_(True)
         leaf = caught["start"][None]
         return ((leaf, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": leaf})
 
-    def leave(_: Any, __: tuple, output: Any) -> None:
+    def leave(_: Any, __: tuple[Any, ...], output: Any) -> None:
         caught["end"] = (output[0] if isinstance(output, tuple) else output).reshape(len(ids), -1)
 
     hooks = [layers[0].register_forward_pre_hook(enter, with_kwargs=True), layers[-1].register_forward_hook(leave)]

@@ -28,7 +28,7 @@ def residual_stream(module: Any, inputs: dict[str, np.ndarray]) -> Stream:
     torch, _ = torch_and_transformers()
     caught: list[Any] = []
 
-    def catch(_: Any, args: tuple, kwargs: dict[str, Any], output: Any) -> None:
+    def catch(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         if not caught:
             caught.append(args[0] if args else kwargs["hidden_states"])
         caught.append(output[0] if isinstance(output, tuple) else output)

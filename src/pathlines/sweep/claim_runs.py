@@ -21,7 +21,7 @@ SUFFIXES = {"": "measured", "_theory": "predicted", "_error": "standard error of
 class ClaimRuns:
     """Evaluates settings of one claim."""
 
-    def __init__(self, claim: Claim, size: str) -> None:
+    def __init__(self, claim: Claim[Any], size: str) -> None:
         self.claim, self.size = claim, size
 
     def evaluate(self, points: Points) -> Results:

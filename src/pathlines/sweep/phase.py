@@ -229,11 +229,11 @@ def _sample(sweep: _Sweep, beta: Array, number: Array, grid: Float[Array, " t"])
     level = jnp.log(jnp.asarray(sweep.delta, grid.dtype))
     merged = jnp.sum(log_u <= level)
 
-    def going(item: tuple) -> Array:
+    def going(item: tuple[Any, ...]) -> Array:
         c, _, _, _, merged = item
         return (c.t < end) & (c.status == OK) & (merged < everything) & (c.accepted + c.rejected < MOST_STEPS)
 
-    def advance(item: tuple) -> tuple:
+    def advance(item: tuple[Any, ...]) -> tuple[Any, ...]:
         c, v0, r0, counts, _ = item
         new = step(program, model, field, c, end, controls)
         v1, r1 = look(new.state, new.slope[0])

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, get_type_hints, runtime_checkable
 
 import msgspec
 
@@ -48,6 +48,7 @@ class Subject(msgspec.Struct, frozen=True):
     along: tuple[str, ...] = ()
 
 
+@runtime_checkable
 class Kernel(Protocol):
     """Evaluates settings."""
 
@@ -132,7 +133,7 @@ def found_by_name(name: str, files: tuple[str, ...]) -> Known:
     raise UnknownNameError(f"There is no model or claim `{name}`.{hint}")
 
 
-def of_claim(claim: Claim, files: tuple[str, ...], size: str = "quick") -> Known:
+def of_claim(claim: Claim[Any], files: tuple[str, ...], size: str = "quick") -> Known:
     """A claim; one of a person's own is found in its file."""
     home = sys.modules.get(claim.homes[0])
     own = str(getattr(home, "__file__", "") or "")

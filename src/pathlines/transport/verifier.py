@@ -124,14 +124,16 @@ class _Sphere:
     def __init__(self, d: int, rtol: float) -> None:
         self.d, self.rtol, self.off = d, rtol, 0.0
 
-    def through(self, pieces: list[dict], points: np.ndarray, weights: np.ndarray, bar: Progress) -> np.ndarray:
+    def through(
+        self, pieces: list[dict[str, Any]], points: np.ndarray, weights: np.ndarray, bar: Progress
+    ) -> np.ndarray:
         x = points
         for k, piece in enumerate(pieces):
             x = self._piece(piece, x, weights)
             bar.update(k)
         return x
 
-    def _piece(self, piece: dict, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _piece(self, piece: dict[str, Any], x: np.ndarray, weights: np.ndarray) -> np.ndarray:
         field, alone = self._field(piece, weights)
         moving = np.ones(len(x), bool)
         if alone:  # without attention a token that has no velocity never gets one
@@ -145,7 +147,7 @@ class _Sphere:
         moved[moving] = new / lengths
         return moved
 
-    def _field(self, piece: dict, weights: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], bool]:
+    def _field(self, piece: dict[str, Any], weights: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], bool]:
         if "gate" in piece:
             a, tau, omega = (np.asarray(piece["gate"][name], float) for name in ("a", "tau", "omega"))
             return lambda x: _tangent(x, np.maximum(x @ a + tau, 0.0)[:, None] * omega), True
@@ -162,7 +164,7 @@ class _Sphere:
 
         return field, not V.any()
 
-    def backwards(self, piece: dict) -> dict:
+    def backwards(self, piece: dict[str, Any]) -> dict[str, Any]:
         if "gate" in piece:
             gate = piece["gate"]
             return {**piece, "gate": {**gate, "omega": [-v for v in gate["omega"]]}}
@@ -180,7 +182,9 @@ class _Euclid:
     def __init__(self, d: int, rtol: float) -> None:
         self.d, self.rtol, self.off = d, rtol, 0.0
 
-    def through(self, pieces: list[dict], points: np.ndarray, weights: np.ndarray, bar: Progress) -> np.ndarray:
+    def through(
+        self, pieces: list[dict[str, Any]], points: np.ndarray, weights: np.ndarray, bar: Progress
+    ) -> np.ndarray:
         x = points.copy()
         looked = max(1, len(pieces) // 64)
         for k, piece in enumerate(pieces):
@@ -196,7 +200,7 @@ class _Euclid:
             bar.update(k)
         return x
 
-    def backwards(self, piece: dict) -> dict:
+    def backwards(self, piece: dict[str, Any]) -> dict[str, Any]:
         return {**piece, "w": [-v for v in piece["w"]]}
 
 
@@ -249,7 +253,7 @@ def _check_piece(kind: str, d: int, number: int, piece: Any) -> None:
     if not isinstance(piece, Mapping):
         raise ArgumentError(f"Piece {number} must be an object with fields, but is {str(piece)[:60]}.")
     if kind == "relu-euclid":
-        shapes: dict[str, tuple] = {"w": (d,), "a": (d,), "b": (), "t": ()}
+        shapes: dict[str, tuple[Any, ...]] = {"w": (d,), "a": (d,), "b": (), "t": ()}
         needed: tuple[str, ...] = tuple(shapes)
     elif "gate" in piece:
         _check_fields(f"the gate of piece {number}", piece["gate"], {"a": (d,), "tau": (), "omega": (d,)}, None)
@@ -262,7 +266,7 @@ def _check_piece(kind: str, d: int, number: int, piece: Any) -> None:
         raise ArgumentError(f"Field `t` of piece {number} must be ≥ 0, but is {piece['t']:g}.")
 
 
-def _check_fields(where: str, record: Any, shapes: dict[str, tuple], needed: tuple[str, ...] | None) -> None:
+def _check_fields(where: str, record: Any, shapes: dict[str, tuple[Any, ...]], needed: tuple[str, ...] | None) -> None:
     if not isinstance(record, Mapping):
         raise ArgumentError(f"{where.capitalize()} must be an object with {', '.join(shapes)}.")
     missing = [name for name in (shapes if needed is None else needed) if name not in record]

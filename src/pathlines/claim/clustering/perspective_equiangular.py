@@ -154,7 +154,7 @@ def simulate_quadrature(s: ClosedForm) -> Evidence:
     return Evidence({"time": times}, curves=tuple(curves))
 
 
-def _on_curve(case: tuple, kind: str, n: int, s: ClosedForm) -> bool:
+def _on_curve(case: tuple[Any, ...], kind: str, n: int, s: ClosedForm) -> bool:
     """The cases drawn: from the first start to the smallest deficit."""
     start = -1 / (n - 1) + s.shares[0] * n / (n - 1)
     return case[0] == kind and case[1] == n and case[3] == start and case[4] == min(s.deficits)

@@ -6,7 +6,7 @@ derived.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
@@ -103,7 +103,7 @@ POLAR = {4: (0.1023, 0.061), 8: (0.0631, 0.031), 16: (0.0353, 0.016), 32: (0.018
 """Grid → L² error and pieces, or L² error and TV, of another implementation with other test points."""
 
 
-def _looked_up(table: dict[int, tuple], grids: tuple[int, ...], place: int) -> list | None:
+def _looked_up(table: dict[int, tuple[Any, ...]], grids: tuple[int, ...], place: int) -> list[Any] | None:
     return [table[m][place] for m in grids] if all(m in table for m in grids) else None
 
 

@@ -10,6 +10,8 @@ ODE and phase curve: A mathematical perspective on Transformers, arXiv:2312.1079
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -38,7 +40,7 @@ def overlap_rate(overlap: ArrayLike, n: ArrayLike, beta: ArrayLike, kind: str = 
     return (base * fading / (1 + (n - 1) * fading))[()]
 
 
-def _scaled_time(path: Orbit, tau: np.ndarray, y: np.ndarray, increment: np.ndarray, kind: str) -> tuple:
+def _scaled_time(path: Orbit, tau: np.ndarray, y: np.ndarray, increment: np.ndarray, kind: str) -> tuple[Any, ...]:
     """(T, E) with t = T e^E: SA τ + K/n, USA e^{-β}(τ + K), the power of e kept apart so that nothing overflows."""
     power = path.exponent(y)
     boost = path.boost(y, increment)

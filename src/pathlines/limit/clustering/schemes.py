@@ -9,6 +9,8 @@ arXiv:2512.01868. Equations of ρ and r: ``reduction``; layers: ``layers``; both
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -115,7 +117,7 @@ def _check_exponent(path: Orbit) -> None:
     require(exponent <= LARGEST_EXPONENT, "beta", f"be such that beta·(1-start) ≤ {LARGEST_EXPONENT:g}", path.beta)
 
 
-def _moved(scheme: str, path: Orbit, times: np.ndarray, magnitude: float, alpha: float) -> tuple:
+def _moved(scheme: str, path: Orbit, times: np.ndarray, magnitude: float, alpha: float) -> tuple[Any, ...]:
     """(deficit, magnitude) of pre, peri or ngpt after the times, from the start of ``path``."""
     if path.stationary:
         _, _, h, m = attention_numbers(path.y0, path.w0, path.n, path.beta)

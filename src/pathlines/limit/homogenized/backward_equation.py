@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import integrate, linalg
@@ -93,7 +94,7 @@ def in_fixed_window(
     return _settled(solve, _NODES, "nodes")
 
 
-def path_and_spread(drift: Function, variance: Function, time: float, start: float) -> tuple[Callable, float]:
+def path_and_spread(drift: Function, variance: Function, time: float, start: float) -> tuple[Callable[..., Any], float]:
     """The path Y of dy = μ dτ from ``start``, and the largest standard deviation of the noise linearised around it."""
     step = 1e-4
 
@@ -113,7 +114,7 @@ def in_moving_window(
     variance: Function,
     values: Function,
     time: float,
-    path: Callable,
+    path: Callable[..., Any],
     half_width: float,
     nodes: int = 25,
 ) -> float:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -187,7 +187,7 @@ class _Moved(NamedTuple):
     stretch: np.ndarray
     n: int
 
-    def noise(self, u: tuple, w: tuple, d: float, inner: float) -> np.ndarray:
+    def noise(self, u: tuple[Any, ...], w: tuple[Any, ...], d: float, inner: float) -> np.ndarray:
         """Cov(tr uM̂, tr wM̂) for u, w by their eigenvalues, the second n-1 fold."""
         total = [o + f for o, f in zip(self.old, self.new, strict=True)]
         both = (u[0] * w[0], (self.n - 1) * u[1] * w[1])

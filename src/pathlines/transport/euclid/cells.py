@@ -11,6 +11,7 @@ treated wrongly are those in ramps, of area at most 4δ/h whatever the number of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ RAMP_SHARE = 1e-5
 """δ/h."""
 
 
-def _band(d: int, move: int, read: int, amount: float, low: float, high: float, ramp: float) -> list[tuple]:
+def _band(d: int, move: int, read: int, amount: float, low: float, high: float, ramp: float) -> list[tuple[Any, ...]]:
     """x_move += amount on low < x_read < high, zero outside, ramps inside the band: (w, a, b) of 4 pieces."""
     w, a = np.eye(d)[move] * amount / ramp, np.eye(d)[read]
     hinges = (low, low + ramp, high - ramp, high)
@@ -41,7 +42,7 @@ def line_shift(
     others = [r for r in range(d) if r != axis]
     read, lifts = others[0], others[1:]
     far = 4.0 * (m + 2) * h
-    lifted: list[tuple] = []
+    lifted: list[tuple[Any, ...]] = []
     for k, r in enumerate(lifts):
         cell = line[r]
         lifted += _band(d, read, r, far * 2**k, cell * h, (cell + 1) * h, ramp * h)  # type: ignore[operator]
@@ -52,7 +53,7 @@ def line_shift(
     return _of([*lifted, *moved, *undone])
 
 
-def _of(rows: list[tuple]) -> EuclideanSchedule:
+def _of(rows: list[tuple[Any, ...]]) -> EuclideanSchedule:
     w, a, b = zip(*rows)
     return EuclideanSchedule(np.array(w), np.array(a), np.array(b), np.ones(len(rows)))
 
@@ -100,7 +101,7 @@ def permutation_cycles(images: np.ndarray) -> list[tuple[int, int, int, int, boo
     return cycles
 
 
-def _settling(at: tuple[int, int], goal: tuple[int, int], m: int) -> tuple[tuple, bool]:
+def _settling(at: tuple[int, int], goal: tuple[int, int], m: int) -> tuple[tuple[Any, ...], bool]:
     """Cells of a 3-cycle A → B → C → A (or its inverse) that brings ``at`` to ``goal`` and moves no settled cell."""
     if at[1] == goal[1]:
         return (at, goal, (goal[0], m)), False

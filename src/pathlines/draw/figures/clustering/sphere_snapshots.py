@@ -27,7 +27,7 @@ LABELS = cluster_labels.at(delta=1e-2)
 COINCIDENT = 1e-4
 
 
-def gathering(n: int, d: int, beta: float, times: Any, seed: int, record: tuple = ()) -> Run:
+def gathering(n: int, d: int, beta: float, times: Any, seed: int, record: tuple[Any, ...] = ()) -> Run:
     """SA from n uniform tokens: positions, clusters and what else is asked for, at ``times``."""
     start = Sphere(d).uniform(jax.random.key(seed), n)
     return flow(SelfAttention(beta), start, times=times, record=[positions, LABELS, *record])

@@ -29,7 +29,7 @@ def logit_scale(beta: float, d: int, sigma_a: str) -> float:
     return beta * math.sqrt(d) if sigma_a == "unit" else beta
 
 
-def _ink(place: float) -> tuple:
+def _ink(place: float) -> tuple[Any, ...]:
     return HEAT(0.28 + 0.7 * place)
 
 
