@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import jax
-import jaxtyping
 import matplotlib as mpl
 import pytest
 
-from typecheck import ROOMS, VIOLATIONS
+import typecheck
 
-jaxtyping.install_import_hook([f"pathlines.{room}" for room in ROOMS], "typecheck.checked")
+typecheck.install()
 
 import pathlines  # noqa: E402, F401  before anything is compiled
 from pathlines.foundation.errors import PathlinesError  # noqa: E402
@@ -21,7 +20,6 @@ from pathlines.foundation.programs import make_room_for_programs  # noqa: E402
 FOLDER = Path(__file__).parent
 
 jax.config.update("jax_enable_x64", True)
-jaxtyping.config.update("jaxtyping_disable", True)
 mpl.use("agg")
 
 
@@ -58,20 +56,31 @@ def room_for_programs():
 
 
 @pytest.fixture(autouse=True)
-def annotations_hold(request, monkeypatch):
-    """Values are what annotations say, or refused: looked at in tests of the rooms only, it takes a quarter longer."""
-    if request.path.relative_to(FOLDER).parts[0] not in ROOMS:
+def nothing_is_promoted(request):
+    """Arrays of other ranks and types are put together on purpose, or refused."""
+    if not request.path.relative_to(FOLDER).as_posix().startswith(typecheck.STRICT):
         yield
         return
-    jaxtyping.config.update("jaxtyping_disable", False)
-    VIOLATIONS.clear()
+    with jax.numpy_rank_promotion("raise"), jax.numpy_dtype_promotion("strict"):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def annotations_hold(request, monkeypatch):
+    """Values are what annotations say, or refused."""
+    room = request.path.relative_to(FOLDER).parts[0]
+    if room not in typecheck.ROOMS or room in typecheck.OPEN:
+        yield
+        return
+    typecheck.ACTIVE.update(typecheck.TOGETHER if room in typecheck.TOGETHER else [room])
+    typecheck.VIOLATIONS.clear()
     refuse = PathlinesError.__init__
 
     def forgive(self, *arguments):
-        VIOLATIONS.clear()
+        typecheck.VIOLATIONS.clear()
         refuse(self, *arguments)
 
     monkeypatch.setattr(PathlinesError, "__init__", forgive)
     yield
-    jaxtyping.config.update("jaxtyping_disable", True)
-    assert VIOLATIONS == []
+    typecheck.ACTIVE.clear()
+    assert typecheck.VIOLATIONS == []

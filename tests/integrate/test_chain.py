@@ -112,7 +112,7 @@ class Brownian(PathModel):
 
     def random_layer(self, state, number, key):
         y, count = state
-        return y + self.scale * jax.random.normal(key, y.shape, y.dtype), count + number
+        return y + self.scale * jax.random.normal(key, y.shape, y.dtype), count + number.astype(count.dtype)
 
     @property
     def clocks(self):

@@ -120,7 +120,7 @@ def test_single_precision():
 
 def _mixed_sizes(key):
     """Starts in R² of which some grow out of bounds before others."""
-    return jax.random.uniform(key, (4, 2)) * jnp.array([1.0, 1.0])
+    return jax.random.uniform(key, (4, 2)) * jnp.array([[1.0, 1.0]])
 
 
 def test_unfinished_runs_are_said_and_are_nan():

@@ -1,5 +1,8 @@
 """Every method has the order it promises: on SA, on a scheme with magnitudes, on a field that depends on time."""
 
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -130,3 +133,11 @@ def test_pairs_vs_scipy(name, peer):
     expected = [peer.E5, peer.E3] if name == "dop853" else [peer.E]
     for found, wanted in zip(method.estimates, expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_first_flow_does_not_wait_for_solvers_of_scipy():
+    code = (
+        "import sys, pathlines as pl; pl.enable_float64(); "
+        "pl.flow(pl.SelfAttention(1.0), [[1.0, 0.0], [0.0, 1.0]], until=0.1); print('scipy.integrate' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

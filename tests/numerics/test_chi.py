@@ -119,7 +119,7 @@ def test_reduced_keeps_the_gram_matrix(n):
 def test_reduced_near_collapse(n, scale):
     """Deficits down to 1e-20 keep their digits, where a Cholesky factor of K itself has none left at 1e-16."""
     apart = jax.random.normal(KEY, (n, 50))
-    tokens = Sphere(50).retract(jnp.ones(50) / jnp.sqrt(50.0) + scale * apart)
+    tokens = Sphere(50).retract(1 / jnp.sqrt(50.0) + scale * apart)
     wanted, found = np.asarray(pair_deficits(tokens)), np.asarray(pair_deficits(short(tokens)))
     off = ~np.eye(n, dtype=bool)
     assert np.abs(found[off] / wanted[off] - 1).max() < max(1e-10, 1e-15 / scale)

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+import typecheck
+
 pytest.importorskip("nicegui")
 
 from fastapi import FastAPI
@@ -16,6 +18,12 @@ PAGES = {
     "/flows": "A density made of ReLU pieces", "/flows/prompts": "Prompts that share tokens",
     "/advise": "What depth will do", "/studies": "three orthogonal tokens",
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def annotations_rest(annotations_hold):
+    """Every simulation loads the pages anew, and classes of one name would be taken for each other."""
+    typecheck.ACTIVE.clear()
 
 
 def seen(visit):

@@ -32,6 +32,7 @@ from pathlines.attention.masks import WindowMask as WindowMask
 from pathlines.attention.masks import as_mask as as_mask
 from pathlines.attention.sinkhorn import balance as balance
 from pathlines.attention.sinkhorn import beside as beside
+from pathlines.attention.kind import beside_scores as beside_scores
 from pathlines.attention.kind import check_parameter as check_parameter
 from pathlines.attention.sinkhorn import log_sums as log_sums
 from pathlines.attention.masks import read_mask as read_mask

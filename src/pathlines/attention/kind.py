@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -30,6 +31,11 @@ def check_parameter(name: str, value: Any) -> None:
     """A parameter of a kind is a finite number; of one that a program is traced with nothing is known yet."""
     if not isinstance(value, jax.core.Tracer):
         finite_number(name, value)
+
+
+def beside_scores(masses: Float[Array, "*rows n"], scores: Float[Array, "*heads r n"]) -> Float[Array, "*ones n"]:
+    """Masses m_j, or m_ij of each row, with as many axes as the scores have."""
+    return jnp.expand_dims(masses, tuple(range(scores.ndim - masses.ndim)))
 
 
 class Attention(Module):

@@ -36,7 +36,7 @@ class L2Attention(LiftedSoftmax):
         sums: Sums,
     ) -> Lifted:
         """β(2q, 1) and (k, -|k|²), from the mean of the keys: far from the origin |k|² would have no digits left."""
-        centre = masses @ keys
+        centre = (masses @ keys)[None]
         queries, keys = queries - centre, keys - centre
         rows = jnp.concatenate([2 * queries, jnp.ones_like(queries[:, :1])], axis=1)
         return beta * rows, jnp.concatenate([keys, -jnp.sum(keys * keys, axis=1, keepdims=True)], axis=1), values

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attended, Attention
+from pathlines.attention.kind import ATTENTIONS, Attended, Attention, beside_scores
 from pathlines.attention.masks import PrefixMask
 from pathlines.foundation.papers import UNIFIED, Paper
 
@@ -34,7 +34,7 @@ class LinearAttention(Attention):
         self, scores: Float[Array, "*heads r n"], masses: Float[Array, "*rows n"]
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
-        return masses * (self.offset + scores), jnp.zeros(scores.shape[:-1], scores.dtype)
+        return beside_scores(masses, scores) * (self.offset + scores), jnp.zeros(scores.shape[:-1], scores.dtype)
 
     def direct(
         self,
@@ -47,7 +47,7 @@ class LinearAttention(Attention):
         """M q_i; masked rows use running sums, O(n(pd + 64(p + d)))."""
         weighted = masses[:, None] * values
         if mask is None:
-            out = queries @ (keys.T @ weighted) + self.offset * jnp.sum(weighted, axis=0)
+            out = queries @ (keys.T @ weighted) + self.offset * jnp.sum(weighted, axis=0, keepdims=True)
         else:
             out = _prefixes(queries, keys, weighted, self.offset, mask)
         return out, jnp.zeros(queries.shape[0], out.dtype)
@@ -77,10 +77,10 @@ def _prefixes(
         outer, total, level = so_far
         near = jnp.where(inside, weight(jnp.where(inside, h.T - h, 0.0)), 0.0)
         out = weight(level - h) * (q @ outer + offset * total) + (near * (offset + q @ k.T)) @ v
-        last, held = weight(level - h[-1]), weight(h - h[-1]) * v
-        return (last * outer + k.T @ held, last * total + jnp.sum(held, axis=0), h[-1]), out
+        last, held = weight(level - h[-1:]), weight(h - h[-1:]) * v
+        return (last * outer + k.T @ held, last * total + jnp.sum(held, axis=0, keepdims=True), h[-1:]), out
 
     p, d = keys.shape[1], weighted.shape[1]
-    start = (jnp.zeros((p, d), dtype), jnp.zeros(d, dtype), heights[0])
+    start = (jnp.zeros((p, d), dtype), jnp.zeros((1, d), dtype), heights[:1])
     _, out = jax.lax.scan(block, start, (cut(queries), cut(keys), cut(weighted), cut(heights)))
     return out.reshape(-1, d)[:n]

@@ -66,11 +66,6 @@ class PositionMask(Module):
         q = self.weights(n)
         return q / jnp.maximum(q.sum(axis=1, keepdims=True), jnp.finfo(q.dtype).tiny)
 
-    def last_row(self, n: int) -> Float[Array, " n"]:
-        """p_nk, what the last position listens to: O(n)."""
-        q = self.seen(jnp.asarray([n - 1]), jnp.arange(n), n)[0]
-        return q / q.sum()
-
     def listens(self, heard: np.ndarray) -> np.ndarray:
         """Which positions hear any of those that are marked."""
         n = len(heard)
@@ -115,11 +110,11 @@ class PrefixMask(PositionMask):
 
     def seen(self, rows: Int[Array, " r"], columns: Int[Array, " c"], n: int) -> Float[Array, "r c"]:
         """e^{h_k - h_j} on the prefix."""
-        inside = columns < self.counts(n)[rows][:, None]
+        inside = columns[None, :] < self.counts(n)[rows][:, None]
         if self.flat:
             return inside.astype(float)
         h = self.heights(n)
-        return jnp.where(inside, jnp.exp(jnp.where(inside, h[columns] - h[rows][:, None], 0.0)), 0.0)
+        return jnp.where(inside, jnp.exp(jnp.where(inside, h[columns][None, :] - h[rows][:, None], 0.0)), 0.0)
 
     def mass(self, masses: Float[Array, " n"]) -> Float[Array, " n"]:
         """Σ_k q_jk m_k, by the recursion Σ_j = e^{h_{j-1} - h_j} Σ_{j-1} + m_j over everything up to j."""
@@ -158,7 +153,7 @@ class AlibiMask(PrefixMask):
 
     def heights(self, n: int) -> Float[Array, " n"]:
         """λk/n."""
-        return self.slope * jnp.arange(n) / n
+        return self.slope * jnp.arange(n, dtype=self.slope.dtype) / n
 
 
 def _rate(name: str, value: Any) -> tuple[Array, bool]:
@@ -234,8 +229,8 @@ class WindowMask(PositionMask):
     def seen(self, rows: Int[Array, " r"], columns: Int[Array, " c"], n: int) -> Float[Array, "r c"]:
         """Those of the ALiBi mask, inside the window and on the sinks."""
         apart, least = _apart(rows, columns), int(self.strict)
-        near = (apart >= least) & ((apart < self.width + least) | (columns < self.sinks))
-        return jnp.where(near, jnp.exp(-self.slope * jnp.maximum(apart, 0) / n), 0.0)
+        near = (apart >= least) & ((apart < self.width + least) | (columns < self.sinks)[None, :])
+        return jnp.where(near, jnp.exp(-self.slope * jnp.maximum(apart, 0).astype(self.slope.dtype) / n), 0.0)
 
     def listens(self, heard: np.ndarray) -> np.ndarray:
         """By counting."""

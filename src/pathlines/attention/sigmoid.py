@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attention, check_parameter
+from pathlines.attention.kind import ATTENTIONS, Attention, beside_scores, check_parameter
 from pathlines.foundation.papers import UNIFIED, Paper
 
 
@@ -39,5 +39,5 @@ class SigmoidAttention(Attention):
     ) -> tuple[Float[Array, "*heads r n"], Float[Array, "*heads r"]]:
         """No row coupling."""
         bias, count = jnp.asarray(self.bias, scores.dtype), masses.shape[-1] if self.summed else 1
-        weights = count * masses * jax.nn.sigmoid(scores + bias - math.log(count))
+        weights = count * beside_scores(masses, scores) * jax.nn.sigmoid(scores + bias - math.log(count))
         return weights, jnp.zeros(scores.shape[:-1], scores.dtype)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attention
+from pathlines.attention.kind import ATTENTIONS, Attention, beside_scores
 from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 from pathlines.numerics.maxima import row_maxima
 
@@ -36,7 +36,7 @@ class SoftmaxAttention(Attention):
         none = jnp.isneginf(top)
         level = jnp.where(none, 0.0, top)
         most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))
-        raw = masses * jnp.exp(jnp.minimum(scores - level, most))
+        raw = beside_scores(masses, scores) * jnp.exp(jnp.minimum(scores - level, most))
         total = jnp.where(none, 1.0, jnp.sum(raw, axis=-1, keepdims=True))
         return jnp.where(none, 0.0, raw / total), jnp.where(none, -jnp.inf, level + jnp.log(total))[..., 0]
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from pathlines.attention.kind import ATTENTIONS, Attention, check_parameter
+from pathlines.attention.kind import ATTENTIONS, Attention, beside_scores, check_parameter
 from pathlines.foundation.papers import PERSPECTIVE, UNIFIED, Paper
 
 
@@ -39,7 +39,7 @@ class UnnormalisedAttention(Attention):
         most = 0.5 * float(np.log(jnp.finfo(scores.dtype).max))
         logs = scores - shift
         logs = jnp.where(masses > 0, logs, jnp.minimum(logs, most))
-        return masses * jnp.exp(logs), jnp.full(scores.shape[:-1], shift)
+        return beside_scores(masses, scores) * jnp.exp(logs), jnp.full(scores.shape[:-1], shift)
 
     @property
     def fused(self) -> tuple[bool, Array | float] | None:

@@ -49,7 +49,7 @@ def options(
         typer.Option("--load", metavar="FILE", help="A Python file that registers models, observables or claims."),
     ] = None,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Options that come before the verb."""

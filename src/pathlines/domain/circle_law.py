@@ -70,7 +70,7 @@ def circle_quantiles(moments: Float[Array, "K 2"], n: int) -> Float[Array, " n"]
     levels = (jnp.arange(n, dtype=moments.dtype) + 0.5) / n
 
     def distribution(theta: Array) -> tuple[Array, Array]:
-        cosine, sine = jnp.cos(theta[:, None] * order), jnp.sin(theta[:, None] * order)
+        cosine, sine = jnp.cos(theta[:, None] * order[None]), jnp.sin(theta[:, None] * order[None])
         rise = (cosine - 1) @ (imag / order) + sine @ (real / order)
         return theta / (2 * math.pi) + rise / math.pi, (1 + 2 * (cosine @ real - sine @ imag)) / (2 * math.pi)
 

@@ -25,13 +25,13 @@ def reduced(rows: Float[Array, "n q"]) -> Float[Array, "n r"]:
     mean = jnp.mean(rows, axis=0)
     square = jnp.sum(mean * mean)
     safe = jnp.maximum(square, tiny**0.5)
-    apart = rows - mean
+    apart = rows - mean[None]
     tilt = apart @ mean / jnp.sqrt(safe)
     first = square / jnp.sqrt(safe) + tilt
     if n == 1:
         return jnp.sqrt(jnp.sum(rows * rows, axis=1, keepdims=True))
     products = apart @ apart.T
-    lower = cholesky((products - tilt[:, None] * tilt)[:-1, :-1], jnp.max(jnp.diagonal(products)))
+    lower = cholesky((products - tilt[:, None] * tilt[None])[:-1, :-1], jnp.max(jnp.diagonal(products)))
     rest = jnp.concatenate([lower, -jnp.sum(lower, axis=0, keepdims=True)])
     return jnp.concatenate([first[:, None], rest], axis=1)
 

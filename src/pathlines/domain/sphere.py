@@ -125,7 +125,7 @@ class Sphere(Domain):
         axis = np.eye(self.dim)[0] if centre is None else finite_array("centre", centre, (self.dim,))
         axis = self.normalise(axis[None, :], wanted)[0]
         side = self.tangent(jnp.broadcast_to(axis, (n, self.dim)), self.uniform(across, n, wanted))
-        return cosine[:, None] * axis + jnp.sqrt(1 - cosine**2)[:, None] * self.retract(side)
+        return cosine[:, None] * axis[None] + jnp.sqrt(1 - cosine**2)[:, None] * self.retract(side)
 
     def simplex(self, n: int, overlap: float = 0.0, dtype: DTypeLike = "float64") -> Float[Array, "n d"]:
         """n points with one common inner product: <x_i, x_j> = ρ for i ≠ j, the start of the equiangular reductions.

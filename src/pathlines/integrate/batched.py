@@ -97,8 +97,13 @@ def lane(lanes: Lanes, model: Model, tokens: Array) -> tuple[Carry, Array, tuple
         carry, reached, records = advance(lanes.program, model, state, carry, times, controls)
         parts.append([x[:-1] for x in (reached, *records)])
     reached, *columns = (jnp.concatenate(x) for x in zip(*parts, strict=True))
-    blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (c.ndim - 1)), c, jnp.nan) for c in columns)
+    blank = tuple(jnp.where(reached.reshape(-1, *(1,) * (c.ndim - 1)), _real(c), jnp.nan) for c in columns)
     return carry, (carry.status == OK) & jnp.all(reached), blank
+
+
+def _real(column: Array) -> Array:
+    """Counts as numbers, which may be missing."""
+    return column if jnp.issubdtype(column.dtype, jnp.inexact) else column.astype(float)
 
 
 def lane_count(n: int, d: int) -> int:

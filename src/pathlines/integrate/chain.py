@@ -187,7 +187,9 @@ def _frugal_run(plan: _Plan, run: Array, rows: int, every: int) -> tuple[Any, tu
     model, weights, start = _begun(plan, run)
 
     def look(carry: tuple[Any, Array]) -> tuple[Array, ...]:
-        return tuple(o(Snapshot(model, carry[0], carry[1] * plan.tick, start)) for o in plan.chosen)
+        return tuple(
+            o(Snapshot(model, carry[0], carry[1].astype(plan.tick.dtype) * plan.tick, start)) for o in plan.chosen
+        )
 
     def one(carry: tuple[Any, Array]) -> tuple[Any, Array]:
         state, number = carry
@@ -258,7 +260,7 @@ def _one_run(plan: _Plan, run: Array) -> tuple[Array, tuple[Array, ...]]:
     model, weights, start = _begun(plan, run)
 
     def look(state: Any, number: Array) -> tuple[Array, ...]:
-        snapshot = Snapshot(model, state, number * plan.tick, start)
+        snapshot = Snapshot(model, state, number.astype(plan.tick.dtype) * plan.tick, start)
         return tuple(o(snapshot) for o in plan.chosen)
 
     def one(_: Any, carry: Carry) -> Carry:
@@ -289,7 +291,7 @@ def _counted(broken: Array, number: Array, broke: Array | None) -> Array:
     """(layers that broke a promise, the first of them) after layer ``number``."""
     if broke is None:
         return broken
-    return jnp.stack([broken[0] + broke, jnp.where(broke & (broken[0] == 0), number, broken[1])])
+    return jnp.stack([broken[0] + broke.astype(broken.dtype), jnp.where(broke & (broken[0] == 0), number, broken[1])])
 
 
 def _dataset(

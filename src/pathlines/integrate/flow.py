@@ -148,14 +148,16 @@ def _form_on_sphere(method: str, form: str) -> str:
 
 
 @cache
-def _has_power(structure: Any, shapes: tuple, tokens: tuple[tuple[int, ...], np.dtype]) -> bool:
+def _has_power(structure: Any, shapes: tuple[Any, ...], tokens: tuple[tuple[int, ...], np.dtype]) -> bool:
     """Whether models of that structure have an energy; asked once, because tracing costs more than a small run."""
     model = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*s) for s in shapes])
     start, t = jax.ShapeDtypeStruct(*tokens), jax.ShapeDtypeStruct((), tokens[1])
     return eqx.filter_eval_shape(lambda m, x, t: m.power(m.initial(x), t), model, start, t) is not None
 
 
-def _program(model: Model, tokens: Any, method: Method, chosen: tuple, summed: tuple, adaptive: bool) -> Program:
+def _program(
+    model: Model, tokens: Any, method: Method, chosen: tuple[Any, ...], summed: tuple[Any, ...], adaptive: bool
+) -> Program:
     leaves, structure = jax.tree.flatten(model)
     shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
     power = isinstance(model, HasEnergy) and _has_power(structure, shapes, (tokens.shape, tokens.dtype))
@@ -177,7 +179,7 @@ def _reporter(
     return report
 
 
-def _warn(outcome: str, checks: tuple) -> None:
+def _warn(outcome: str, checks: tuple[Any, ...]) -> None:
     if outcome != "completed":
         warnings.warn(f"flow {outcome}; the run keeps what it has.", PathlinesWarning, stacklevel=3)
     for check in checks:

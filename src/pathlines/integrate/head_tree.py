@@ -80,7 +80,9 @@ def _padded(states: np.ndarray, size: int) -> np.ndarray:
 
 
 @eqx.filter_jit
-def _layer(model: RandomTransformer, shares: np.ndarray, states: Float[Array, "s n d"]) -> Float[Array, "s o n d"]:
+def _layer(
+    model: RandomTransformer, shares: Array | np.ndarray, states: Float[Array, "s n d"]
+) -> Float[Array, "s o n d"]:
     """N(x + η Σ_a (N_a/H) B_a(x)) for every outcome; the fields B_a are computed once for all of them."""
     law: Any = model.law.atoms
 

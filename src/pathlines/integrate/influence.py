@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from pathlines.integrate.prompts import decoded
 from pathlines.integrate.sphere_prompts import sphere_decoded
@@ -29,11 +30,11 @@ CONTROLS = 4
 """Harmonics of the pair's start that are taken off on spheres."""
 
 
-def decoder_kernel(distance: Float[Array, "*s"], vocabulary: int, decoder: str = "soft") -> Float[Array, "*s"]:
+def decoder_kernel(distance: ArrayLike, vocabulary: int, decoder: str = "soft") -> Float[Array, "*s"]:
     """W(D) in closed form: ½(M√(2/π) Σ_k e^{-M²(D-2πk)²/(2π²)} - 1), or ½(1{|D| ≤ π/M} - 1/M)."""
-    near, m = jnp.abs(jnp.remainder(distance + jnp.pi, 2 * jnp.pi) - jnp.pi), vocabulary
+    near, m = jnp.abs(jnp.remainder(jnp.asarray(distance) + jnp.pi, 2 * jnp.pi) - jnp.pi), vocabulary
     if decoder == "hard":
-        return 0.5 * ((near <= jnp.pi / m) - 1 / m)
+        return 0.5 * (jnp.where(near <= jnp.pi / m, 1.0, 0.0) - 1 / m)
     # other copies of the peak are below e^{-2M²}, 1e-21 for M ≥ 5
     copies = (0, 1) if m >= 5 else (-1, 0, 1, 2)
     peaks = jnp.sum(jnp.stack([jnp.exp(-((m * (near / jnp.pi - 2 * k)) ** 2) / 2) for k in copies]), axis=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +70,7 @@ class RungeKutta(Method):
         combine = finish(end)
         return y, end, tuple(jax.tree.map(lambda e: h * e, combine(e)) for e in self.estimates)
 
-    def _written_out(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple:
+    def _written_out(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple[Any, ...]:
         slopes = [slope]
 
         def combine(weights: np.ndarray) -> State:
@@ -87,7 +87,7 @@ class RungeKutta(Method):
 
         return combine, finish
 
-    def _in_a_loop(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple:
+    def _in_a_loop(self, field: Field, place: Retract, x: State, slope: State, t: Array, h: Array) -> tuple[Any, ...]:
         count = len(self.b)
         buffer = jax.tree.map(lambda k: jnp.zeros((count + 1, *k.shape), k.dtype).at[0].set(k), slope)
 

@@ -72,7 +72,7 @@ def decoded(
 
 
 def _native(
-    model: CausalDecoder, angles: np.ndarray, step: float, count: int, tableau: tuple, adjoint: bool
+    model: CausalDecoder, angles: np.ndarray, step: float, count: int, tableau: tuple[Any, ...], adjoint: bool
 ) -> tuple[np.ndarray, np.ndarray | None]:
     assert isinstance(model.mask, AlibiMask)
     n, slope = angles.shape[1], float(model.mask.slope)

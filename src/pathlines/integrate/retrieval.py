@@ -168,7 +168,7 @@ def _blocks(look: Any, key: PRNGKeyArray, blocks: Array, n: int) -> Array:
 @partial(jax.jit, static_argnums=0)
 def _moments(look: Any, starts: Array, ends: Any, beta: Any, counted: Array) -> tuple[Array, Array, Array]:
     """Sums over the prompts that count, of value and controls, of their products; the largest square of a value."""
-    z = [v * counted[:, None] for v in look.samples(starts, ends, beta)]
+    z = [v * counted.astype(v.dtype)[:, None] for v in look.samples(starts, ends, beta)]
     second = jnp.stack([jnp.stack([(a * b).sum(0) for b in z]) for a in z])
     return jnp.stack([v.sum(0) for v in z]), second, (z[0] ** 2).max(0)
 

@@ -104,7 +104,7 @@ def gauss_jordan(matrix: Float[Array, "m m"]) -> Float[Array, "m m"]:
         pivot = place == jnp.argmax(jnp.where(order < m, -1.0, jnp.abs(column)))
         top = jnp.sum(jnp.where(pivot[:, None], rows, 0.0), axis=0)
         row = jnp.where(here, 1.0, top) / jnp.sum(jnp.where(pivot, column, 0.0))
-        rest = jnp.where(here, 0.0, rows) - column[:, None] * row
+        rest = jnp.where(here, 0.0, rows) - column[:, None] * row[None]
         return jnp.where(pivot[:, None], row, rest), jnp.where(pivot, k, order)
 
     rows, order = jax.lax.fori_loop(0, m, eliminate, (matrix, jnp.full(m, m)))

@@ -26,8 +26,8 @@ def decoder_modes(beta: float) -> int:
 
 def positional_norms(n: int, slope: Float[Array, ""] | float) -> Float[Array, " n"]:
     """Z_j = Σ_{k<j} e^{-λ(j-k)/n} = (e^{λ(j-1)/n} - 1)/((e^{λ/n} - 1) e^{λ(j-1)/n}), j-1 at λ = 0; j = 1 … n."""
-    j = jnp.arange(n)
     rate = jnp.asarray(slope, float) / n
+    j = jnp.arange(n, dtype=rate.dtype)
     safe = jnp.where(rate == 0, 1.0, rate)
     return jnp.where(rate == 0, j, jnp.expm1(-safe * j) / jnp.expm1(-safe) * jnp.exp(-safe))
 
@@ -42,10 +42,10 @@ def causal_potential(
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     """(E_j, E_j'), the potential of the tokens before each and its slope in θ_j; the first hears nobody: (I_0, 0)."""
     n = angles.shape[0]
-    m = jnp.arange(1, bessel.shape[0])
+    m = jnp.arange(1, bessel.shape[0], dtype=angles.dtype)
     rate = jnp.asarray(slope, angles.dtype) / n
-    growth = jnp.exp(rate * jnp.arange(n))
-    phases = angles[:, None] * m
+    growth = jnp.exp(rate * jnp.arange(n, dtype=angles.dtype))
+    phases = angles[:, None] * m[None, :]
     cosines, sines = jnp.cos(phases), jnp.sin(phases)
     norms = positional_norms(n, slope).astype(angles.dtype)
     scale = jnp.where(norms > 0, 1 / jnp.where(norms > 0, norms, 1.0), 0.0) / growth

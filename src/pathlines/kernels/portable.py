@@ -35,7 +35,7 @@ def masked_weights(
     if mask is None:
         return attention.normalise(scores, masses)
     seen = mask.seen(rows, columns, scores.shape[1] if n is None else n).astype(scores.dtype)
-    heard = seen * masses
+    heard = seen * masses[None]
     weights, log_scale = attention.normalise(jnp.where(seen > 0, scores, 0.0), heard)
     if mask.reduce == "mean" and not attention.normalised:
         total = jnp.sum(heard, axis=1, keepdims=True)

@@ -182,7 +182,7 @@ def _turn(
     softmax = attention.fused[0]  # type: ignore[index]
     join = _join_softmax if softmax else _join_sums
 
-    def one(carry: tuple[Attended, tuple[Array, ...]], number: Array) -> tuple[tuple, None]:
+    def one(carry: tuple[Attended, tuple[Array, ...]], number: Array) -> tuple[tuple[Any, ...], None]:
         so_far, block = carry
         origin = (here - number) % devices
         found = _attend_block(attention, queries, block, jnp.sign(origin - here) + 1, causal)

@@ -76,7 +76,7 @@ class Model(Module):
         if not self.has_tokens:
             return self.deficits(state, t)[i]
         x = self.tokens(state, t)
-        return jnp.sum(0.5 * (x - x[i]) ** 2, axis=-1)
+        return jnp.sum(0.5 * (x - x[i][None]) ** 2, axis=-1)
 
     def normalised_masses(self, n: int, dtype: Any) -> Float[Array, " n"]:
         """Token masses m_j = w_j / Σ w, uniform without multiplicities."""
@@ -160,7 +160,7 @@ class Snapshot(Module):
         if not self.many:
             return masses @ self.deficits @ masses
         x = self.tokens
-        return masses @ jnp.sum((x - masses @ x) ** 2, axis=-1)
+        return masses @ jnp.sum((x - (masses @ x)[None]) ** 2, axis=-1)
 
     @property
     def attention(self) -> Float[Array, "n n"]:

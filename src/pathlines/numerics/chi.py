@@ -31,10 +31,10 @@ def chi_from(draws: Draws, freedom: Float[Array, "*k"], least: float = 1.0) -> F
     boosted = freedom < 2
     a = freedom / 2 + jnp.where(boosted, 1.0, 0.0) - 1 / 3
     x = draws.normal(rounds, *shape)
-    cube = (1 + x / jnp.sqrt(9 * a)) ** 3
+    cube = (1 + x / jnp.sqrt(9 * a)[None]) ** 3
     safe = jnp.where(cube > 0, cube, 1.0)
     level = jnp.log(draws.uniform(rounds, *shape))
-    accepted = (cube > 0) & (level < 0.5 * x * x + a * (1 - safe + jnp.log(safe)))
+    accepted = (cube > 0) & (level < 0.5 * x * x + a[None] * (1 - safe + jnp.log(safe)))
     half_square = a * jnp.take_along_axis(safe, jnp.argmax(accepted, axis=0)[None], axis=0)[0]
     if least < 2:
         half_square = half_square * jnp.where(boosted, draws.uniform(*shape) ** (2 / freedom), 1.0)

@@ -80,7 +80,7 @@ def _uniforms(key: PRNGKeyArray, count: int, dtype: jnp.dtype) -> Float[Array, "
 def _cells(one: UInt[Array, " k"], two: UInt[Array, " k"], dtype: jnp.dtype) -> Float[Array, " k"]:
     """The midpoints of 2⁵² (float32: 2²³) equal cells of (0, 1): neither end occurs."""
     if dtype == jnp.float64:
-        bits = (one.astype(jnp.uint64) << 32) | two
+        bits = (one.astype(jnp.uint64) << 32) | two.astype(jnp.uint64)
         number = jax.lax.bitcast_convert_type((bits >> 12) | jnp.uint64(0x3FF0000000000000), jnp.float64)
         return (number - 1) + 2.0**-53
     number = jax.lax.bitcast_convert_type((two >> 9) | jnp.uint32(0x3F800000), jnp.float32)

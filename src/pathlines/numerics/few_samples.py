@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm, t
 
 TAIL = 4.0
@@ -30,7 +31,7 @@ class ControlledSums:
         self.first, self.second = np.zeros((size, places)), np.zeros((size, size, places))
         self.largest = np.zeros(places)
 
-    def add(self, count: int, first: np.ndarray, second: np.ndarray, largest: np.ndarray) -> None:
+    def add(self, count: int, first: ArrayLike, second: ArrayLike, largest: ArrayLike) -> None:
         """``count`` more samples: sums of (value, controls), of their products, and the largest square of a value."""
         self.count += count
         self.first += np.asarray(first)

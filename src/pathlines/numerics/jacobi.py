@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -91,11 +91,11 @@ def damped(f: Damping, M: Float[Array, "r k"]) -> tuple[Float[Array, "r r"], Flo
     """(f(MMᵀ), f(MMᵀ)M): the product is formed in the rotated rows, where nothing large cancels."""
     U, N = orthogonal_rows(M)
     size = f.value(jnp.sum(N * N, axis=1))
-    return (U * size) @ U.T, (U * size) @ N
+    return (U * size[None]) @ U.T, (U * size[None]) @ N
 
 
 @damped.defjvp
-def _damped_jvp(f: Damping, primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple, tuple]:
+def _damped_jvp(f: Damping, primals: tuple[Array], tangents: tuple[Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """df = U[f[λ_i, λ_j] (Uᵀ d(MMᵀ) U)_ij]Uᵀ (Daleckii-Krein), d(fM) = df M + f dM."""
     (M,), (dM,) = primals, tangents
     U, N = orthogonal_rows(M)
@@ -105,5 +105,5 @@ def _damped_jvp(f: Damping, primals: tuple[Array], tangents: tuple[Array]) -> tu
     inner = turned @ N.T
     slopes = f.difference(square[:, None], square[None, :], size[:, None], size[None, :])
     change = slopes * (inner + inner.T)
-    whole, product = (U * size) @ U.T, (U * size) @ N
+    whole, product = (U * size[None]) @ U.T, (U * size[None]) @ N
     return (whole, product), (U @ change @ U.T, U @ (change @ N + size[:, None] * turned))

@@ -57,7 +57,7 @@ def dist_hyperplanes(snapshot: Snapshot, dual: tuple[float, ...]) -> Array:
     """min over c ∈ {a, 0, b} of |φ₁*(z_i) - c|, a and b the extreme values at this time."""
     value = snapshot.tokens @ jnp.asarray(dual, snapshot.tokens.dtype)
     targets = jnp.stack([jnp.min(value), jnp.zeros((), value.dtype), jnp.max(value)])
-    return jnp.min(jnp.abs(value[:, None] - targets), axis=1)
+    return jnp.min(jnp.abs(value[:, None] - targets[None]), axis=1)
 
 
 @observable("cov_law", "eigenvalues of 2tC", "eig(2tC)", dims=("component",), needs_tokens=True)
@@ -65,8 +65,8 @@ def cov_law(snapshot: Snapshot) -> Array:
     """Eigenvalues of 2t C(t), C the covariance of the tokens: all tend to one for V = -I."""
     x = snapshot.tokens
     masses = snapshot.model.normalised_masses(x.shape[0], x.dtype)
-    centred = x - masses @ x
-    return symmetric_eigenvalues(2 * snapshot.time * (centred.T * masses) @ centred)
+    centred = x - (masses @ x)[None]
+    return symmetric_eigenvalues(2 * snapshot.time * (centred.T * masses[None]) @ centred)
 
 
 @observable("attention_flatness", "distance of attention from uniform", "max|nP−1|")

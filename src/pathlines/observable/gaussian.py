@@ -24,7 +24,7 @@ def _cloud(snapshot: Snapshot) -> Cloud:
         return snapshot.state
     x, masses = snapshot.tokens, snapshot.masses
     mean = masses @ x
-    return Cloud(mean, ((x - mean) * jnp.sqrt(masses)[:, None]).T)
+    return Cloud(mean, ((x - mean[None]) * jnp.sqrt(masses)[:, None]).T)
 
 
 def _eigenvalues(snapshot: Snapshot) -> Float[Array, " r"]:
@@ -152,7 +152,7 @@ def theta(snapshot: Snapshot) -> Array:
 def _square_root_rows(factor: Float[Array, "d n"]) -> Float[Array, "d d"]:
     """A d × d factor of the same covariance."""
     values, vectors = jnp.linalg.eigh(factor @ factor.T)
-    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0))[None]
 
 
 @observable("closure_defect", "share of the field a closure leaves out", "1 − |affine|²/|Γ|²", needs_tokens=True)
@@ -168,9 +168,9 @@ def closure_defect(snapshot: Snapshot) -> Array:
 def _whitened(snapshot: Snapshot) -> tuple[Array, Array]:
     """(masses, rows Σ^{-1/2}(x_i - x̄))."""
     x, masses = snapshot.tokens, snapshot.masses
-    centred = x - masses @ x
-    values, vectors = jnp.linalg.eigh((centred.T * masses) @ centred)
-    return masses, centred @ vectors / jnp.sqrt(values)
+    centred = x - (masses @ x)[None]
+    values, vectors = jnp.linalg.eigh((centred.T * masses[None]) @ centred)
+    return masses, centred @ vectors / jnp.sqrt(values)[None]
 
 
 @observable("mardia_skewness", "Mardia's skewness", "b₁", needs_tokens=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -80,7 +81,8 @@ def _potential(snapshot: Snapshot, modes: int) -> Float[Array, " G"]:
         )
     real, imag = _moments(snapshot, count - 1)
     beta = jnp.asarray(snapshot.model.beta, real.dtype)  # type: ignore[attr-defined]
-    series = spectrum(beta, 2, count - 1, count + 24) * (real + 1j * imag)
+    moments = jax.lax.complex(real, imag)
+    series = spectrum(beta, 2, count - 1, count + 24).astype(moments.dtype) * moments
     return jnp.fft.irfft(series * 8 * count, 8 * count)
 
 

@@ -75,4 +75,4 @@ def heaviest_mass(snapshot: Snapshot) -> Array:
         inside = jnp.mod(angles[None, :] - angles[:, None], 2 * jnp.pi) <= reach
     else:
         inside = jnp.arcsin(jnp.minimum(jnp.sqrt(snapshot.deficits / 2), 1.0)) <= reach / 4
-    return jnp.max(inside @ snapshot.masses)
+    return jnp.max(inside.astype(snapshot.masses.dtype) @ snapshot.masses)

@@ -65,7 +65,7 @@ class Pass:
 
 
 def _catching(caught: list[Any]) -> Any:
-    def catch(_: Any, args: tuple, kwargs: dict[str, Any], output: Any) -> None:
+    def catch(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         after = output[0] if isinstance(output, (tuple, list)) else output
         for tensor in (*([] if caught else [args[0] if args else kwargs["hidden_states"]]), after):
             if tensor.requires_grad:

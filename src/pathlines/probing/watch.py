@@ -73,7 +73,7 @@ class Watch:
         self._caught, self._weights = [], []
         self._hooks = [layer.register_forward_hook(self._catch, with_kwargs=True) for layer in self.layers]
 
-    def _read(self, _: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+    def _read(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The token ids of the first batch."""
         ids = kwargs.get("input_ids", args[0] if args else None)
         if self._first is None or ids is None or not hasattr(ids, "dim") or ids.dim() != 2:
@@ -82,7 +82,7 @@ class Watch:
         self._first = None
         self.predicted = _predicted(self.model, ids[0, :TOKENS].cpu().numpy(), len(self.layers))
 
-    def _catch(self, _: Any, args: tuple, kwargs: dict[str, Any], output: Any) -> None:
+    def _catch(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         if len(self._caught) > len(self.layers) or not self._torch.is_grad_enabled():
             return
         begun = time.perf_counter()

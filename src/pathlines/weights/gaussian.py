@@ -69,8 +69,8 @@ class GaussianHeads(HeadLaw):
         draws = Draws(key, count * (d * d + scores), 0, dtype)
         value = self.sigma_v.astype(dtype) * draws.normal(count, d, d)
         if self.value_mean is not None:
-            value = value + as_matrix(self.value_mean, d).astype(dtype)
-        mean = as_matrix(self.score_mean, d).astype(dtype)
+            value = value + as_matrix(self.value_mean, d).astype(dtype)[None]
+        mean = as_matrix(self.score_mean, d).astype(dtype)[None]
         if not self.random_scores:
             return Heads(jnp.broadcast_to(mean, value.shape), None, value)
         if not inner:

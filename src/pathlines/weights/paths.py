@@ -61,7 +61,7 @@ class PiecewiseLinear(Module):
         last = self.knots.shape[0] - 1
         place = jnp.clip(t / self.spacing, 0.0, last)
         before = jnp.minimum(jnp.floor(place), max(last - 1, 0)).astype(int)
-        share = place - before
+        share = place - before.astype(place.dtype)
         return (1 - share) * self.knots[before] + share * self.knots[jnp.minimum(before + 1, last)]
 
 

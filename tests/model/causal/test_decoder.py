@@ -129,8 +129,6 @@ def test_deep_prompts_are_warned_of():
 
 
 def test_long_prompts_need_no_matrix():
-    for mask in (AlibiMask(2.0), AlibiMask(-1.0, strict=False), WindowMask(3)):
-        np.testing.assert_allclose(mask.last_row(40), mask.rows(40)[-1], rtol=1e-12)
     # a matrix of 60,000 positions would take 29 GB
     found = retrieval(CausalDecoder(1.0, 2.0), 60_000, 0.2, key=jax.random.key(0), prompts=2)
     assert np.isfinite(found["profile"]).all()

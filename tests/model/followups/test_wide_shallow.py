@@ -1,5 +1,6 @@
 """Particles that learn: against gradients by hand, invariances, and what is refused."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,8 +19,8 @@ def test_drift_vs_by_hand(features):
     model = WideShallow(x, y, features, masses)
     theta = np.random.default_rng(0).standard_normal((3, model.width))
     loss, velocity = loss_and_velocity(features_of(x), y, theta, masses / 3)
-    np.testing.assert_allclose(model.drift(theta, 0.0), velocity, atol=1e-14)
-    assert float(model.loss(theta)) == pytest.approx(float(loss), rel=1e-13)
+    np.testing.assert_allclose(model.drift(jnp.asarray(theta), 0.0), velocity, atol=1e-14)
+    assert float(model.loss(jnp.asarray(theta))) == pytest.approx(float(loss), rel=1e-13)
 
 
 def test_split_particles_are_one():

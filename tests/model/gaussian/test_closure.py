@@ -159,8 +159,8 @@ def test_sigmoid_closure_with_strong_scores():
     exact = [right * share + left * (1 - share), density * (right - left)]
     np.testing.assert_allclose([mean[0], factor[0, 0]], exact, atol=1e-6)
     # centred isotropic cloud in the plane: E[y | x] = x/(|x|√(2π)) at a → ∞, so that E[y zᵀ] = I E|z|/(2√(2π)) = I/4
-    np.testing.assert_allclose(drift(SigmoidGaussian(np.eye(2), 1e5 * np.eye(2)), [0, 0], np.eye(2))[1], np.eye(2) / 4,
-                               atol=1e-6)  # fmt: skip
+    steep = SigmoidGaussian(np.eye(2), 1e5 * np.eye(2))
+    np.testing.assert_allclose(drift(steep, np.zeros(2), np.eye(2))[1], np.eye(2) / 4, atol=1e-6)
 
 
 def test_unnormalised_stops_where_its_moments_end():

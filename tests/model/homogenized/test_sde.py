@@ -177,7 +177,7 @@ def test_noise_of_a_law_with_means():
     left, right = float(law.sigma_a) * rng.normal(size=(2, count, 2, 2))
     scores = np.asarray(law.mean_score) + left @ np.swapaxes(right, 1, 2)
     values = np.asarray(law.mean_value) + 0.5 * rng.normal(size=(count, 2, 2))
-    draw = lambda score, value: model.noise(x, Heads(score[None], None, value[None]), jnp.ones(1))  # noqa: E731
+    draw = lambda score, value: model.noise(jnp.asarray(x), Heads(score[None], None, value[None]), jnp.ones(1))  # noqa: E731
     turn = np.stack([-x[:, 1], x[:, 0]], axis=-1)
     g = np.sum(np.asarray(jax.jit(jax.vmap(draw))(scores, values)) * turn, axis=-1)
     assert np.all(np.abs(g.mean(axis=0)) < 5 * g.std(axis=0) / np.sqrt(count))

@@ -105,7 +105,7 @@ def test_quiet_starts():
         (lambda: zonal_start({40: 0.01}, 40, 3), "`n`"),
         (lambda: ZonalMeasure(3, nodes=40).check(np.ones((50, 3))), "SelfAttention"),
         (lambda: ZonalMeasure(3, nodes=40).check(zonal_start({2: 0.1}, 40, 5)), "Gauss nodes of d = 3"),
-        (lambda: ZonalMeasure(3, nodes=40).check(zonal_start({2: 0.1}, 40, 3) * np.array([1, 2])), "density"),
+        (lambda: ZonalMeasure(3, nodes=40).check(zonal_start({2: 0.1}, 40, 3) * np.array([[1.0, 2.0]])), "density"),
         (lambda: zonal_quiet_start(100.0, 40, 3, jax.random.key(0)), "`tokens`"),
     ],
 )

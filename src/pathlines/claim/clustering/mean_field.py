@@ -32,7 +32,7 @@ def _squared_distance(snapshot: Snapshot) -> Array:
     """Σ_j m_j |x_j - e_1|², from differences."""
     x = snapshot.tokens
     masses = snapshot.model.normalised_masses(x.shape[0], x.dtype)
-    return masses @ jnp.sum((x - jnp.eye(x.shape[1], dtype=x.dtype)[0]) ** 2, axis=1)
+    return masses @ jnp.sum((x - jnp.eye(x.shape[1], dtype=x.dtype)[:1]) ** 2, axis=1)
 
 
 W2_SQUARED = Observable(

@@ -36,7 +36,7 @@ from pathlines.observable.clusters import cluster_count
 def half_sphere(seed: int, n: int, d: int, lift: float = 1.0) -> jax.Array:
     """N(u_i + lift·e_1) with u_i i.i.d. uniform: for lift ≥ 1 all tokens are in the hemisphere <x, e_1> > 0."""
     sphere = Sphere(d)
-    return sphere.retract(sphere.uniform(jax.random.key(seed), n) + lift * jnp.eye(d)[0])
+    return sphere.retract(sphere.uniform(jax.random.key(seed), n) + lift * jnp.eye(d)[:1])
 
 
 # --- CL-13: monotone margin, shrinking cone

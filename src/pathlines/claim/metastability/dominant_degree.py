@@ -33,10 +33,10 @@ def _rates(betas: Float[Array, " b"], x: Float[Array, " n"], degree: int, d: int
     weights = jax.nn.softmax(log_weights)
     table = zonal_polynomials(s, degree, d)
     order = jnp.arange(1, degree + 1, dtype=s.dtype)[:, None]
-    slopes = order * (table[:-1] - s * table[1:])
+    slopes = order * (table[:-1] - s[None] * table[1:])
     stiffness = slopes**2 @ (weights * jnp.exp(2 * log_cosh)) / (table[1:] ** 2 @ weights)
-    attention = jax.nn.softmax(betas[:, None] * s + log_weights, axis=-1)
-    return attention @ table[1:].T * stiffness / betas[:, None]
+    attention = jax.nn.softmax(betas[:, None] * s[None] + log_weights[None], axis=-1)
+    return attention @ table[1:].T * stiffness[None] / betas[:, None]
 
 
 def _measured(betas: Any, d: int, degree: int, nodes: int) -> np.ndarray:

@@ -38,7 +38,7 @@ def _pairs(t: Array, x: Array, beta: float) -> tuple[Array, Array]:
 
 def _quantiles(points: int) -> Array:
     """Midpoint quantiles of N(0, 1): averages over them are integrals."""
-    return ndtri((jnp.arange(points) + 0.5) / points)
+    return ndtri((jnp.arange(points, dtype=float) + 0.5) / points)
 
 
 class Slopes(Setting):

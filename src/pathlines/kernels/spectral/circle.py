@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isqrt
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +48,8 @@ def circle_moments(x: Float[Array, "2 b"], masses: Float[Array, " b"], degree: i
     order = np.arange(degree + 1)
     group = (order + reach) // stride
     offset = order - group * stride
-    size, sign, turned = np.abs(offset), np.sign(offset), np.sign(group)
+    size = np.abs(offset)
+    sign, turned = (jnp.asarray(np.sign(v), table.dtype) for v in (offset, group))
     even = table[size, group] - sign * turned * table[reach + size, groups + group]
     odd = turned * table[size, groups + group] + sign * table[reach + size, group]
     return jnp.concatenate([even, odd]).astype(masses.dtype)
@@ -74,9 +76,9 @@ def circle_values(x: Float[Array, "2 b"], series: Float[Array, "e F"], degree: i
     """Re Σ_k (a_k - ib_k) w^k by Horner's rule: one pass over the tokens for all modes, nothing written between."""
     a, b = jnp.split(series[..., None], 2, axis=1)
 
-    def step(carry: tuple, term: tuple) -> tuple[tuple, None]:
+    def step(carry: tuple[Any, ...], term: tuple[Any, ...]) -> tuple[tuple[Any, ...], None]:
         real, imag = carry
-        return (real * x[0] - imag * x[1] + term[0], real * x[1] + imag * x[0] - term[1]), None
+        return (real * x[:1] - imag * x[1:] + term[0], real * x[1:] + imag * x[:1] - term[1]), None
 
     start = jnp.zeros((series.shape[0], x.shape[1]), x.dtype)
     carry = (start + a[:, -1], start - b[:, -1])

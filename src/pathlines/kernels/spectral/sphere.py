@@ -14,14 +14,14 @@ from pathlines.kernels.spectral.bessel import harmonics
 
 def sphere_moments(x: Float[Array, "d b"], masses: Float[Array, " b"], degree: int) -> Float[Array, "e F"]:
     """Σ_j m_j (1, y_j) ⊗ Y(y_j), harmonics up to degree - 1: the kernel of U and of each component of A is the same."""
-    rows = jnp.concatenate([jnp.ones_like(x[:1]), x]) * masses
+    rows = jnp.concatenate([jnp.ones_like(x[:1]), x]) * masses[None]
     return jnp.matmul(rows, solid_harmonics(x, degree - 1).T, precision="highest")
 
 
 def sphere_series(moments: Float[Array, "e F"], spectrum: Float[Array, " L"]) -> Float[Array, "e F"]:
     """g_l times the moments: the coefficients of U and A."""
     d = moments.shape[0] - 1
-    return moments * spectrum[_degrees(d, spectrum.shape[0] - 1)]
+    return moments * spectrum[_degrees(d, spectrum.shape[0] - 1)][None]
 
 
 def sphere_values(x: Float[Array, "d b"], series: Float[Array, "e F"], degree: int) -> Float[Array, "e b"]:
@@ -41,7 +41,7 @@ def solid_harmonics(x: Float[Array, "d b"], degree: int) -> Float[Array, "F b"]:
         return _powers(x, degree)
     lower, inner = solid_harmonics(x[:-1], degree), _degrees(d - 1, degree)
     start, up, down = _recurrence(d, degree, x.dtype.name)
-    t, square = x[-1], jnp.sum(x * x, axis=0)
+    t, square = x[-1:], jnp.sum(x * x, axis=0, keepdims=True)
     before, now = (
         jnp.zeros((degree + 1, x.shape[1]), x.dtype),
         jnp.broadcast_to(start[:, None], (degree + 1, x.shape[1])),

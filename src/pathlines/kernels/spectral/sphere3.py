@@ -7,6 +7,8 @@ Tables are square, [l, m] with zeros for m > l: twice the numbers, but one recur
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,16 +27,16 @@ def sphere3_features(x: Float[Array, "3 b"], degree: int) -> Float[Array, "F b"]
     diagonal = np.diag(np.sqrt(np.cumprod(np.append(1.0, 1 + 0.5 / np.arange(1, count)))))
     rows = tuple(jnp.asarray(table, x.dtype)[..., None] for table in (up, down, diagonal))
 
-    def rise(carry: tuple, row: tuple) -> tuple[tuple, Array]:
+    def rise(carry: tuple[Any, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array]:
         now, before = carry
-        above = row[0] * x[2] * now - row[1] * before + row[2]
+        above = row[0] * x[2:] * now - row[1] * before + row[2]
         return (above, now), above
 
     none = jnp.zeros((count, tokens), x.dtype)
     _, polar = jax.lax.scan(rise, (none, none), rows)
     one = (jnp.ones_like(x[0]), jnp.zeros_like(x[0]))
     _, turns = jax.lax.scan(lambda p, _: (times(p, (x[0], x[1])), p), one, length=count)
-    return jnp.concatenate([polar * turn for turn in turns]).reshape(-1, tokens)
+    return jnp.concatenate([polar * turn[None] for turn in turns]).reshape(-1, tokens)
 
 
 def sphere3_moments(x: Float[Array, "3 b"], masses: Float[Array, " b"], degree: int) -> Float[Array, " F"]:
@@ -55,14 +57,15 @@ def sphere3_series(moments: Float[Array, " G"], spectrum: Float[Array, " L"]) ->
     """
     count = spectrum.shape[0]
     k, m = np.arange(count)[:, None], np.arange(count)
-    real, imag = moments.reshape(2, count + 1, count + 1)
-    table = jnp.pad(real - 1j * imag, 1)
+    real, imag = moments.astype(float).reshape(2, count + 1, count + 1)
+    table = jnp.pad(jax.lax.complex(real, -imag), 1)
     at = lambda dk, dm: table[1 + dk : 1 + dk + count, 1 + dm : 1 + dm + count]  # noqa: E731
-    minus = _turned(k + 1, m + 1) * at(1, 1) - _turned(k, -m) * at(-1, 1)
-    plus = jnp.where(m == 0, jnp.conj(minus), _turned(k, m) * at(-1, -1) - _turned(k + 1, 1 - m) * at(1, -1))
-    third = _neighbour(k + 1, m) * at(1, 0) + _neighbour(k, m) * at(-1, 0)
-    weights = spectrum[:, None] * np.where(m == 0, 1, 2) * (m <= k)
-    sums = (weights * c for c in (at(0, 0), (plus + minus) / 2, (plus - minus) / 2j, third))
+    turned, beside = (lambda *of, f=f: jnp.asarray(f(*of), table.dtype) for f in (_turned, _neighbour))
+    minus = turned(k + 1, m + 1) * at(1, 1) - turned(k, -m) * at(-1, 1)
+    plus = jnp.where(m == 0, jnp.conj(minus), turned(k, m) * at(-1, -1) - turned(k + 1, 1 - m) * at(1, -1))
+    third = beside(k + 1, m) * at(1, 0) + beside(k, m) * at(-1, 0)
+    weights = spectrum[:, None] * jnp.asarray(np.where(m == 0, 1, 2) * (m <= k), spectrum.dtype)
+    sums = (weights.astype(table.dtype) * c for c in (at(0, 0), (plus + minus) / 2, (plus - minus) / 2j, third))
     return jnp.stack([jnp.stack([c.real, -c.imag]).ravel() for c in sums]).astype(moments.dtype)
 
 

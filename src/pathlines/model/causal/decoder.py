@@ -92,7 +92,7 @@ class CausalDecoder(HasLayers):
         scores = self.beta * jnp.where(rows > 0, jnp.cos(apart), -1.0)
         top = jax.lax.stop_gradient(jnp.max(scores, axis=1, keepdims=True)) if self.softmax else 0.0
         heard = rows * jnp.exp(scores - top)
-        alone = jnp.arange(angles.shape[0]) == 0
+        alone = (jnp.arange(angles.shape[0]) == 0).astype(angles.dtype)
         return jnp.sum(heard, axis=1) + alone, -self.beta * jnp.sum(heard * jnp.sin(apart), axis=1)
 
     @property

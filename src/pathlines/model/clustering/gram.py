@@ -67,7 +67,7 @@ class GramAttention(HasAttention, HasEnergy, Decays):
         return False
 
     def _weights(self, u: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, " n"]]:
-        raw = self.normalised_masses(*_like(u)) * jnp.exp(-self.beta * u)
+        raw = self.normalised_masses(*_like(u))[None] * jnp.exp(-self.beta * u)
         total = jnp.sum(raw, axis=1)
         if self.unnormalised:
             scale = jnp.exp(self.beta - self.shift)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -45,7 +45,7 @@ class NormalisedAttention(OffersForms, HasLayers, HasAttention, HasFastSums, Has
     Good values: n = 16..64, β = 1..5, until 20, magnitudes 1. Cost O(n²d) per drift.
 
     Args:
-        beta: β ≥ 0, of the scores of directions. The larger, the later the collapse.
+        beta: β ≥ 0, of the scores of directions, or a function of depth-time. The larger, the later the collapse.
         scheme: "post", "pre", "mix", "peri", "ngpt", "sqrt", or a ``Scheme`` with its own switch τ or speed α.
         attention: a kind of attention, softmax by default.
         weights: heads (Q, K, V), the identity by default.
@@ -61,7 +61,7 @@ class NormalisedAttention(OffersForms, HasLayers, HasAttention, HasFastSums, Has
 
     def __init__(
         self,
-        beta: float,
+        beta: float | Callable[[Array], Array],
         scheme: str | Scheme = "post",
         *,
         attention: Attention | None = None,

@@ -83,7 +83,9 @@ class RescaledAttention(HasAttention, HandsOver, HasHorizon):
         """e^{tV}: one eigen-decomposition for the whole run, one d × d product a call."""
         if not self.diagonalisable:
             return jax.scipy.linalg.expm(t * self.value, max_squarings=48)
-        return jnp.real((self.vectors * jnp.exp(t * self.eigenvalues)) @ self.inverse).astype(self.value.dtype)
+        times = jnp.asarray(t).astype(self.eigenvalues.dtype)
+        grown = self.vectors * jnp.exp(times * self.eigenvalues)[None]
+        return jnp.real(grown @ self.inverse).astype(self.value.dtype)
 
     def check(self, tokens: Any) -> None:
         """Finite rows of the width of V."""
@@ -158,7 +160,8 @@ class RescaledAttention(HasAttention, HandsOver, HasHorizon):
     def leading_scores(self, z: Float[Array, "n d"], t: Array) -> Float[Array, "n n"]:
         """Scores divided by e^{2λt}, so that they stay finite at any time."""
         rate = jnp.max(jnp.real(self.eigenvalues))
-        growth = jnp.real((self.vectors * jnp.exp(t * (self.eigenvalues - rate))) @ self.inverse)
+        turned = jnp.exp(jnp.asarray(t).astype(rate.dtype) * (self.eigenvalues - rate))
+        growth = jnp.real((self.vectors * turned[None]) @ self.inverse)
         return self.pair_scores(z @ growth.T)
 
 

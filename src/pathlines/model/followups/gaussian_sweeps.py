@@ -57,7 +57,7 @@ def backward(q: Problem, u: Float[Array, "T p"], target: Array, time: Array) -> 
     return jnp.concatenate([y, target[None]])
 
 
-def forward(q: Problem, y: Float[Array, "T+1 d"]) -> Float[Array, "T d"]:
+def forward(q: Problem, y: Float[Array, "S d"]) -> Float[Array, "S-1 d"]:
     """p_0 = Σ_0 y_0, p_{t+1} = Aᵀ p_t + Q y_{t+1}: it looks at earlier times only."""
     sweep = lambda p, later: (q.transition.T @ p + q.moves @ later, p)  # noqa: E731
     return jax.lax.scan(sweep, q.spread @ y[0], y[1:])[1]
@@ -80,7 +80,7 @@ def curvature(q: Problem, length: int) -> Float[Array, ""]:
     """Largest eigenvalue of ½∇²J, by power iteration: layers are stable for steps below 2 over it."""
     still = jnp.zeros_like(q.targets[0])
     apply = lambda u: gradient(q, u, still, jnp.asarray(length))  # noqa: E731
-    start = jnp.ones((length, q.readout.shape[1])) + 0.1 * jnp.arange(q.readout.shape[1])
+    start = jnp.ones((length, q.readout.shape[1])) + 0.1 * jnp.arange(q.readout.shape[1], dtype=float)[None]
     turn = lambda _, u: (v := apply(u)) / jnp.linalg.norm(v)  # noqa: E731
     u = jax.lax.fori_loop(0, POWER_STEPS, turn, start / jnp.linalg.norm(start))
     return jnp.vdot(u, apply(u))

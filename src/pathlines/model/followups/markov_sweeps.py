@@ -54,11 +54,11 @@ def weights_of(c: Chain, measure: Float[Array, " D"], moved: Float[Array, "D g"]
     joint = measure[:, None] * c.emission
     chance = joint.sum(axis=0)
     known = chance > 0
-    means = jnp.where(known, moved.T @ joint / jnp.where(known, chance, 1.0), (measure @ moved)[:, None])
+    means = jnp.where(known, moved.T @ joint / jnp.where(known, chance, 1.0)[None], (measure @ moved)[:, None])
     return means.mean(axis=1, keepdims=True) - means[:, 1:]
 
 
-def place(c: Chain, measures: Float[Array, "T+1 D"], time: Array) -> tuple[Float[Array, " D"], Float[Array, "T D m"]]:
+def place(c: Chain, measures: Float[Array, "S D"], time: Array) -> tuple[Float[Array, " D"], Float[Array, "S-1 D m"]]:
     """The measure of one place from those before it, and the weights it attends with."""
     reads = c.emission @ c.embedding
 

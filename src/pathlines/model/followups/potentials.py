@@ -134,7 +134,7 @@ class ClosedForm(Normaliser):
         """The Gaussian integral."""
         bent = kernel.beta / 2 * potential.precision
         grown = jnp.eye(y.shape[1]) + kernel.spread @ bent
-        away = y - potential.centre
+        away = y - potential.centre[None]
         return -0.5 * (
             jnp.linalg.slogdet(grown)[1] + jnp.sum(away * jnp.linalg.solve(grown.T, bent @ away.T).T, axis=1)
         )
@@ -155,7 +155,7 @@ class Nodes(Normaliser):
         moves = jnp.sqrt(2 * kernel.regularisation / kernel.beta) * self.nodes @ kernel.factor.T
 
         def one(point: Array) -> Array:
-            values = jax.vmap(potential.value)(point + moves)
+            values = jax.vmap(potential.value)(point[None] + moves)
             return jax.nn.logsumexp(self.log_weights - kernel.beta / 2 * values)
 
         block = max(1, EVALUATIONS // len(self.nodes))

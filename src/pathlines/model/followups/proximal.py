@@ -146,8 +146,9 @@ class ProximalAttention(HasLayers, HasAttention):
         beta, pull, factor = self.kernel.beta, self.kernel.regularisation, self.kernel.factor
         bias = self.normaliser(self.potential, self.kernel, particles)
         ours, theirs = (solve_triangular(factor, x.T, lower=True).T for x in (points, particles))
-        near = jax.vmap(lambda y: jnp.sum((y - theirs) ** 2, axis=1))(ours)
-        scores = -beta / (4 * pull) * near - bias + jnp.log(self.normalised_masses(len(particles), points.dtype))
+        near = jax.vmap(lambda y: jnp.sum((y[None] - theirs) ** 2, axis=1))(ours)
+        weights = jnp.log(self.normalised_masses(len(particles), points.dtype))
+        scores = -beta / (4 * pull) * near - bias[None] + weights[None]
         volume = self.d / 2 * jnp.log(4 * jnp.pi * pull / beta) + jnp.sum(jnp.log(jnp.diagonal(factor)))
         return jax.nn.logsumexp(scores, axis=1) - volume - beta / 2 * jax.vmap(self.potential.value)(points)
 

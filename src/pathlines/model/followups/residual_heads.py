@@ -115,7 +115,8 @@ class ResidualHeads(HasRandomLayers):
         d = len(self.mean_score)
         noise = jax.random.normal(key, (*shape, 2, d, d), self.mean_score.dtype)
         scale = jnp.stack([self.sigma_b, self.sigma_v])[:, None, None]
-        return jnp.stack([self.mean_score, self.mean_value]) + scale * noise
+        mean = jnp.stack([self.mean_score, self.mean_value])
+        return jnp.broadcast_to(mean, noise.shape) + jnp.broadcast_to(scale, noise.shape) * noise
 
     def apply(self, x: Float[Array, "n d"], heads: Float[Array, "h 2 d d"]) -> Float[Array, "n d"]:
         """One layer with the given heads."""
@@ -193,7 +194,8 @@ class ResidualHeads(HasRandomLayers):
             change, memory = rule.update(scale * slope, memory, now)
             return (optax.apply_updates(now, change), memory), value
 
-        (last, _), losses = jax.lax.scan(one, (theta, rule.init(theta)), length=steps)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes counts and numbers
+            (last, _), losses = jax.lax.scan(one, (theta, rule.init(theta)), length=steps)
         return Trained(jnp.append(losses, loss(last)), self.hidden(last, x)[-1], last)
 
     def _checked(self, weights: Any, tokens: Any, target: Any) -> tuple[Array, Array, Array]:

@@ -135,7 +135,7 @@ class SynchronisingPair(HasRandomLayers):
         own, cross, difference = self._covariance(u, draws)
         first, second = draws.normal(*x.shape), draws.normal(*x.shape)
         if self.dimension is not None:
-            inside = jnp.arange(x.shape[0]) < self.dimension
+            inside = jnp.arange(x.shape[0], dtype=x.dtype) < self.dimension
             first, second = jnp.where(inside, first, 0.0), jnp.where(inside, second, 0.0)
         share = cross / jnp.where(own > 0, own, 1.0)
         noise = jnp.sqrt(own) * first

@@ -126,7 +126,7 @@ class WideShallow(HasLayers):
     def drift(self, state: Float[Array, "m D"], t: Array) -> Float[Array, "m D"]:
         """-∇ of the first variation mean_x ⟨f_μ - y, a φ(w; x)⟩ at each particle, whatever its mass."""
         left = (self.output(state) - self.targets) / len(self.targets)
-        return -jax.grad(lambda s: jnp.sum(self.answers(s) * left))(state)
+        return -jax.grad(lambda s: jnp.sum(self.answers(s) * left[None]))(state)
 
     def layer(self, state: Float[Array, "m D"], t: Array, step: Array) -> Float[Array, "m D"]:
         """One step of gradient descent."""

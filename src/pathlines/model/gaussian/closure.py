@@ -47,7 +47,7 @@ def product(a: Float[Array, "i j"], b: Float[Array, "j k"]) -> Float[Array, "i k
     """a b, for small matrices as a sum that fuses with the rest: in lanes ``@`` is a loop over library calls."""
     if a.size * b.shape[1] > SMALL:
         return a @ b
-    return jnp.sum(a[:, :, None] * b, axis=1)
+    return jnp.sum(a[:, :, None] * b[None], axis=1)
 
 
 def stacked_heads(value: Any, query: Any, key: Any, scale: float) -> tuple[Array, Array, Array]:
@@ -116,16 +116,16 @@ class GaussianClosure(HasLayers):
         """
         n, half = tokens.shape[0], tokens.shape[0] // 2
         mean = (jnp.sum(tokens[:half] + tokens[half : 2 * half], axis=0) + jnp.sum(tokens[2 * half :], axis=0)) / n
-        centred = (tokens - mean) / np.sqrt(n)
+        centred = (tokens - mean[None]) / np.sqrt(n)
         if tokens.shape[0] <= tokens.shape[1]:
             return Cloud(mean, centred.T)
         turn, rows = orthogonal_rows(centred.T)
-        return Cloud(mean, turn * jnp.linalg.norm(rows, axis=1))
+        return Cloud(mean, turn * jnp.linalg.norm(rows, axis=1)[None])
 
     def tokens(self, state: Cloud, t: Array) -> Float[Array, "n d"]:
         """α ± √r L_k: 2r tokens with the mean and covariance of the cloud."""
         arms = np.sqrt(state.factor.shape[1]) * state.factor.T
-        return jnp.concatenate([state.mean + arms, state.mean - arms])
+        return jnp.concatenate([state.mean[None] + arms, state.mean[None] - arms])
 
     def drift(self, state: Cloud, t: Array) -> Cloud:
         """Σ_h C_h (m_h, F_h)."""

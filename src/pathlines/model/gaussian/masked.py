@@ -131,11 +131,11 @@ def _moments(tokens: Float[Array, "n d"]) -> tuple[Array, Array]:
     """Mean and a square factor."""
     n, d = tokens.shape
     mean = jnp.mean(tokens, axis=0)
-    columns = ((tokens - mean) / np.sqrt(n)).T
+    columns = ((tokens - mean[None]) / np.sqrt(n)).T
     if n <= d:
         return mean, jnp.pad(columns, ((0, 0), (0, d - n)))
     turn, rows = orthogonal_rows(columns)
-    return mean, turn * jnp.linalg.norm(rows, axis=1)
+    return mean, turn * jnp.linalg.norm(rows, axis=1)[None]
 
 
 def _masked_linear(

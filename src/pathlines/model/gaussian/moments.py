@@ -123,10 +123,10 @@ class SigmoidGaussian(MomentClosure):
         slopes = frame.T @ (score @ cloud.factor)
         # the value of the sum does not depend on where its nodes are, and rotations have no derivative at equal slopes
         z, weights = jax.lax.stop_gradient(_gathered(start, slopes))
-        scores = start + z @ slopes.T
+        scores = start[None] + z @ slopes.T
         pulled, level = scores[:, :-1], scores[:, -1]
         zero, one = smoothed_sigmoid(level, jnp.sqrt(jnp.sum(pulled**2, axis=1) + 1e-200))
-        return z, weights, zero[:, None] * cloud.mean + one[:, None] * (pulled @ cloud.factor.T)
+        return z, weights, zero[:, None] * cloud.mean[None] + one[:, None] * (pulled @ cloud.factor.T)
 
     def attended(self, mean: Vector, factor: Factor, query: Array, key: Array) -> tuple[Vector, Factor, Scalar]:
         """(E y, E[y zᵀ])."""
@@ -154,11 +154,11 @@ def smoothed_sigmoid(level: Float[Array, " k"], root: Float[Array, " k"]) -> tup
     inner = np.linspace(-FAR, FAR, 161)
     share = np.exp(-(inner**2) / 2)
     share /= share.sum()
-    soft = jax.nn.sigmoid(level[:, None] + jnp.minimum(root, SWITCH)[:, None] * inner)
+    soft = jax.nn.sigmoid(level[:, None] + jnp.minimum(root, SWITCH)[:, None] * inner[None])
     u = np.linspace(-40.0, 40.0, 161)
     slope = 0.5 / (4 * np.cosh(u / 2) ** 2)  # σ' times the step
     wide = jnp.maximum(root, SWITCH)
-    away = (level[:, None] - u) / wide[:, None]
+    away = (level[:, None] - u[None]) / wide[:, None]
     density = jnp.exp(-(away**2) / 2) / (np.sqrt(2 * np.pi) * wide[:, None])
     narrow = root <= SWITCH
     zero = jnp.where(narrow, soft @ share, ndtr(away) @ slope)
@@ -177,7 +177,7 @@ def _gathered(start: Array, slopes: Array) -> tuple[Array, Array]:
     seen = jnp.abs(centre) < FAR - 1  # further out there is nothing to resolve, and nodes are needed at 0
     centre, width = jnp.where(seen, centre, 0.0), jnp.where(seen, 1 / jnp.clip(steep, 1.0, 1e8), 1.0)
     low, high = (jnp.arcsinh((end - centre) / width)[:, None] for end in (-FAR, FAR))
-    u = low + (high - low) * np.linspace(0.0, 1.0, NODES[len(rows)])
+    u = low + (high - low) * np.linspace(0.0, 1.0, NODES[len(rows)])[None]
     line = centre[:, None] + width[:, None] * jnp.sinh(u)
     mass = jnp.exp(-(line**2) / 2) * jnp.cosh(u)
     mass = mass / jnp.sum(mass, axis=1, keepdims=True)

@@ -123,7 +123,7 @@ class ScaledClosure(Pauses):
         turn, rows = orthogonal_rows(state.shape)
         half = rows @ (turn.T @ slope.shape).T
         moved, squares = half + half.T, jnp.sum(rows**2, axis=1)
-        pairs = squares[:, None] + squares
+        pairs = squares[:, None] + squares[None]
         speed = jnp.sqrt(jnp.sum(jnp.where(pairs > 0, moved**2 / jnp.where(pairs > 0, pairs, 1.0), 0.0)) / 2)
         seen = squares > SEEN**2
         along = jnp.where(seen, jnp.diagonal(moved) / jnp.where(seen, squares, 1.0), -jnp.inf)

@@ -58,7 +58,7 @@ class CircleMeasure(PathModel):
     @property
     def edges(self) -> Float[Array, " N"]:
         """θ_j = -π + 2πj/N."""
-        return -jnp.pi + 2 * jnp.pi * jnp.arange(self.cells) / self.cells
+        return -jnp.pi + 2 * jnp.pi * jnp.arange(self.cells, dtype=float) / self.cells
 
     @property
     def clocks(self) -> dict[str, float]:
@@ -110,7 +110,7 @@ class CircleMeasure(PathModel):
 
     def modes(self, state: Float[Array, " N"], largest: int) -> Float[Array, "K 2"]:
         """(∫ cos kθ dμ, ∫ sin kθ dμ), k = 1..largest, by the trapezoid rule."""
-        angles = jnp.arange(1, largest + 1)[:, None] * self.edges.astype(state.dtype)
+        angles = jnp.arange(1, largest + 1, dtype=state.dtype)[:, None] * self.edges.astype(state.dtype)[None]
         return jnp.stack([jnp.cos(angles) @ edge_values(state), jnp.sin(angles) @ edge_values(state)], axis=-1)
 
     def _circle(self, dtype: Any) -> Float[Array, "N 2"]:
@@ -175,12 +175,12 @@ def pushed(masses: Float[Array, " N"], images: Float[Array, " N"]) -> Float[Arra
     start = jnp.where(forward, images, jnp.roll(images, -1))
     left, right = jnp.where(forward, left, right), jnp.where(forward, right, left)
     theta = -math.pi + width * jnp.arange(count, dtype=masses.dtype)
-    low = _wrapped(theta[:, None] - start)
-    reach = lambda u: _profile(jnp.clip(u / lengths, 0.0, 1.0), left, right)  # noqa: E731
+    low = _wrapped(theta[:, None] - start[None])
+    reach = lambda u: _profile(jnp.clip(u / lengths[None], 0.0, 1.0), left[None], right[None])  # noqa: E731
     return (reach(low + width) - reach(low)) @ masses
 
 
-def _profile(u: Float[Array, "k N"], left: Float[Array, " N"], right: Float[Array, " N"]) -> Float[Array, "k N"]:
+def _profile(u: Float[Array, "k N"], left: Float[Array, "1 N"], right: Float[Array, "1 N"]) -> Float[Array, "k N"]:
     """The cubic from 0 at u = 0 to 1 at u = 1 with end slopes ``left`` and ``right``."""
     return u * (left + u * (3 - 2 * left - right + u * (left + right - 2)))
 

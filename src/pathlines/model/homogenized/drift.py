@@ -49,7 +49,7 @@ class HomogenizedDrift(Module):
     def head_field(self, x: Tokens, value: Array, score: Array, offset: Array) -> Tokens:
         """B(x_i) = V Σ_k π_ik x_k of one head, π_ik ∝ m_k e^{β⟨A x_i + q, x_k⟩}."""
         masses = self.chain.normalised_masses(x.shape[0], x.dtype)
-        logits = self.chain.beta * (x @ score.T + offset) @ x.T
+        logits = self.chain.beta * (x @ score.T + offset[None]) @ x.T
         return SoftmaxAttention().normalise(logits, masses)[0] @ (x @ value.T)
 
     def each_head(self, function: Callable[[Array, Array, Array], Tokens], n: int) -> Float[Array, "a n d"]:

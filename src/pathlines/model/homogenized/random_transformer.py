@@ -210,7 +210,7 @@ def moved(x: Float[Array, "n q"], increment: Float[Array, "n q"], update: str) -
 
 def spread_of(x: Float[Array, "n q"]) -> Float[Array, ""]:
     """max_ij u_ij ≤ 4 max_i u_i1 (triangle inequality), with equality of the two sides for n = 2 up to the factor."""
-    u = 0.5 * jnp.sum((x - x[0]) ** 2, axis=-1)
+    u = 0.5 * jnp.sum((x - x[:1]) ** 2, axis=-1)
     return jnp.max(u) * (1.0 if x.shape[0] <= 2 else 4.0)
 
 

@@ -76,7 +76,7 @@ def shared_heads(chain: RandomTransformer, parts: int, key: PRNGKeyArray, dtype:
 
 def summed_heads(chain: RandomTransformer, heads: list[Heads]) -> Heads:
     """V̄ + k^{-1/2} Σ_j (V_j - V̄) of k parts, with the scores that they share."""
-    mean = as_matrix(chain.law.value_mean, chain.d)  # type: ignore[attr-defined]
+    mean = as_matrix(chain.law.value_mean, chain.d)[None]  # type: ignore[attr-defined]
     apart = sum(part.value - mean for part in heads)
     return Heads(heads[0].query, heads[0].key, mean + apart / np.sqrt(len(heads)))
 

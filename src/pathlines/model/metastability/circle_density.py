@@ -123,8 +123,8 @@ class CircleDensity(HasEnergy, HasDomain, Pauses, HandsOver):
     def _fields(self, state: Float[Array, "K 2"]) -> tuple[Array, Array, Array]:
         """U, velocity and relative density 2πρ on the grid."""
         m = self.moments(state)
-        shaped = self.kernel * m
-        series = jnp.stack([m, shaped, 1j * jnp.arange(self.degree + 1, dtype=state.dtype) * shaped])
+        shaped = self.kernel.astype(m.dtype) * m
+        series = jnp.stack([m, shaped, 1j * jnp.arange(self.degree + 1, dtype=state.dtype).astype(m.dtype) * shaped])
         relative, potential, slope = self._on_grid(series)
         if self.unnormalised:
             velocity = jnp.exp(self.beta - self.shift) * slope / self.beta
@@ -195,7 +195,9 @@ def _are_tokens(rows: Any) -> Any:
 @partial(jax.jit, static_argnums=1)
 def _filled(rows: Float[Array, "k 2"], size: int) -> Float[Array, "K 2"]:
     """Moments, or those of tokens up to mode 24, with zeros up to ``size`` rows."""
-    angles = jnp.arctan2(rows[:, 1], rows[:, 0]) * jnp.arange(min(QUIET_MODES + 1, size), dtype=rows.dtype)[:, None]
+    angles = (
+        jnp.arctan2(rows[:, 1], rows[:, 0])[None] * jnp.arange(min(QUIET_MODES + 1, size), dtype=rows.dtype)[:, None]
+    )
     theirs = jnp.stack([jnp.mean(jnp.cos(angles), axis=1), -jnp.mean(jnp.sin(angles), axis=1)], axis=-1)
     filled = lambda x: jnp.pad(x[:size], ((0, max(0, size - len(x))), (0, 0)))  # noqa: E731
     return jnp.where(_are_tokens(rows), filled(theirs), filled(rows))

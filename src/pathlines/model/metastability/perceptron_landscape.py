@@ -150,7 +150,7 @@ class PerceptronLandscape(HasLayers, HasAttention, HasFastSums, HasEnergy):
     def potential(self, x: Float[Array, "p d"]) -> Float[Array, " p"]:
         """v at each row."""
         block = self.perceptron
-        return PRIMITIVES[block.activation](x @ block.inner.T + block.bias) @ self.strengths
+        return PRIMITIVES[block.activation](x @ block.inner.T + block.bias[None]) @ self.strengths
 
     def first_variation(self, x: Float[Array, "p d"], state: Float[Array, "n d"]) -> Float[Array, " p"]:
         """f(x) = (κ/β) Σ_j m_j e^{β(<x,x_j>-1)} + ½v(x) of the tokens of ``state``, at each row of x."""

@@ -138,7 +138,7 @@ class ZonalMeasure(HasEnergy, HasDomain, Pauses, HandsOver):
         weights = self.kernel * (table @ state.masses)
         order = jnp.arange(self.degree + 1, dtype=s.dtype)
         potential = weights @ table
-        slope = (order * weights)[1:] @ (table[:-1] - s * table[1:])
+        slope = (order * weights)[1:] @ (table[:-1] - s[None] * table[1:])
         if self.unnormalised:
             return potential, jnp.exp(self.beta - self.shift) * slope / self.beta
         return potential, slope / (self.beta * potential)

@@ -53,4 +53,4 @@ class Perceptron(Module):
 
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """Apply to each row."""
-        return ACTIVATIONS[self.activation](x @ self.inner.T + self.bias) @ self.outer.T
+        return ACTIVATIONS[self.activation](x @ self.inner.T + self.bias[None]) @ self.outer.T

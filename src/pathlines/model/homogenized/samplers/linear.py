@@ -60,7 +60,7 @@ class LinearSampler(HasRandomLayers):
         """(m - 2b² x̄ᵀC x̄, b² tr C²), so that s_ij is the first plus the second times K_ij."""
         masses = self.normalised_masses(x.shape[0], x.dtype)
         mean = masses @ x
-        apart = (x - mean) * jnp.sqrt(masses)[:, None]
+        apart = (x - mean[None]) * jnp.sqrt(masses)[:, None]
         square = apart.T @ apart if x.shape[0] > self.d else apart @ apart.T
         b2 = self.logit_scale**2
         common = jnp.sum(mean * mean) - 2 * b2 * jnp.sum((apart @ mean) ** 2)
