@@ -34,6 +34,13 @@ def test_lines_come_when_the_time_has_doubled(clock, capsys):
     assert found == [f"flow to t = 3 x: {k / 200:.0%}" for k in (2, 4, 8, 16, 32, 64)]
 
 
+def test_what_is_done_is_not_said(clock, capsys):
+    with Progress("one step", 1) as bar:
+        clock[0] = 9.0
+        bar.update(1)
+    assert capsys.readouterr().err == ""
+
+
 def test_silence_can_be_asked_for(clock, capsys):
     assert lines_of(clock, capsys, 70, show=False) == []
 
@@ -45,7 +52,7 @@ from pathlines.foundation import progress
 
 def work():
     progress.PATIENCE = -1.0
-    with progress.Progress("work", 1) as bar:
+    with progress.Progress("work", 2) as bar:
         bar.update(1)
 
 if __name__ == "__main__":
@@ -55,4 +62,4 @@ if __name__ == "__main__":
     process.join()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines() == ["work: 100%"]
+    assert done.stderr.splitlines() == ["work: 50%"]

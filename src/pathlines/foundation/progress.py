@@ -44,6 +44,8 @@ class Progress:
             return
         if self._lines:
             self._patience = 2 * (time.monotonic() - self._began)
+            if done >= self._total:  # nobody waits any more
+                return
             print(f"{self._label} {note}".rstrip() + f": {done / self._total:.0%}", file=sys.stderr, flush=True)
             return
         if self._bar is None:
