@@ -157,3 +157,9 @@ def test_what_was_accepted_before_is_refused():
         lambda: pl.limit.homogenized.collapse_time(8, 1.0, level=0.0),
     ):
         assert fate_of_call(call) == "refused"
+
+
+@pytest.mark.parametrize("words", [["--step", "nan"], ["--step", "-inf"], ["--export", "no-such-name"]])
+def test_an_export_that_cannot_be_meant_is_refused(words, tmp_path):
+    line = ["view", "--export", str(tmp_path / "v.html"), "--n", "4", "--until", "0.1", "--frames", "3", *words]
+    assert fate_of_line(line) == "refused"

@@ -11,7 +11,7 @@ import pathlines as pl
 from pathlines.foundation.errors import PathlinesError
 from pathlines.view.site.presets import PRESETS, USUAL, usual
 from pathlines.view.site.runs import check_work, command, frames_of, python, run_of
-from pathlines.view.site.state import moment_of, state_of
+from pathlines.view.site.state import State, moment_of, state_of, with_values
 
 SMALL = {"n": "8", "until": "1", "seed": "3"}
 
@@ -127,3 +127,10 @@ def test_a_diverging_run_shows_what_it_has_and_why_it_stopped():
     with pytest.warns(UserWarning, match="diverged"):
         data = frames_of(state_of({**blows, "n": "10"}).checked())
     assert re.search(r"diverged at t = [\d.]+", data["outcome"]) and 1 < len(data["times"]) < 101
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("name", ["step", "until", "beta"])
+def test_numbers_that_are_none_are_refused_and_not_left_out(name, value):
+    with pytest.raises(PathlinesError):
+        with_values(State(), {name: value}).checked()

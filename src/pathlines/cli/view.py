@@ -114,9 +114,12 @@ def _state(model: str | None, stage: dict[str, Any], chosen: dict[str, Any]) -> 
 
 def _export(state: Any, path: Path) -> None:
     from pathlines.cli.common import waiting
+    from pathlines.foundation.errors import ArgumentError
     from pathlines.view.export import export_page
     from pathlines.view.site.runs import frames_of
 
+    if path.suffix not in (".html", ".htm"):
+        raise ArgumentError(f"The name of a page must end in .html, but is {path}.")
     check_outputs(path)
     with waiting("computing the run"):
         data = frames_of(state.checked())

@@ -6,6 +6,7 @@ the request that is run, and the lines that compute the same numbers elsewhere.
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -143,6 +144,8 @@ def written(value: Any) -> str:
     """A value as it stands in an address: what ``read`` understands."""
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no word for it, and "null" would be allowed
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return msgspec.json.encode(value).decode()
