@@ -133,6 +133,46 @@ def test_an_interrupt_that_the_garbage_collector_loses_comes_again(tmp_path):
     assert seconds < GRACE
 
 
+SLOW_STUDY = """
+import time
+import pathlines as pl
+
+def slow(x: float) -> float:
+    time.sleep(0.15)
+    return x * x
+
+mine = pl.study(slow, {"x": "0:59:60"})
+"""
+
+
+def test_an_interrupted_sweep_says_what_is_kept_and_goes_on_from_there(tmp_path, pathlines):
+    """Ctrl-C in the verb: exit code 130; the same line again computes the rest alone, to the same numbers."""
+    import json
+    import re
+
+    import xarray as xr
+
+    script = tmp_path / "slow_study.py"
+    script.write_text(SLOW_STUDY)
+    process = start(["sweep", str(script), "--on", "serial", "--json"])
+    for line in process.stdout:
+        if json.loads(line)["event"] == "standing" and json.loads(line)["computed"] >= 10:
+            break
+    _, shown = interrupt(process)
+    assert process.returncode == CODE and "Traceback" not in shown
+    code, out, _ = pathlines("sweep", script, "--on", "serial", "--json", "--out", tmp_path / "s.nc")
+    told = json.loads(out.splitlines()[-1])
+    assert code == 0 and 10 <= told["recalled"] < 60 and told["recalled"] + told["computed"] == 60
+    assert xr.load_dataset(tmp_path / "s.nc")["slow"].values.tolist() == [float(x * x) for x in range(60)]
+    script.write_text(SLOW_STUDY.replace("0:59:60", "0:99:100"))
+    process = start(["sweep", str(script), "--on", "serial"])
+    time.sleep(6)
+    _, shown = interrupt(process)
+    assert process.returncode == CODE
+    if found := re.search(r"(\d+) of 100 runs are kept", shown):
+        assert int(found[1]) >= 0
+
+
 def test_an_interrupted_run_keeps_its_checkpoint(results_folder, monkeypatch):
     monkeypatch.setenv("PATHLINES_CHECKPOINT_SECONDS", "0")
     process = start(LONG["run"].split())

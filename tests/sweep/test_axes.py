@@ -40,16 +40,25 @@ def test_what_the_grammar_means():
     assert all(type(x) is int for x in values("1:9:log", "n")) and type(values("1,2")[0]) is float
 
 
-@pytest.mark.parametrize("how", ["random", "halton"])
+@pytest.mark.parametrize("how", ["random", "halton", "sobol"])
 def test_more_samples_keep_the_first_ones_and_stay_inside(how):
     few, many = values(f"2:3:{how}:10"), values(f"2:3:{how}:1000")
     assert many[:10] == few and min(many) >= 2 and max(many) <= 3
-    middle, spread = (np.mean(many), {"random": 5 / np.sqrt(12 * 1000), "halton": 5e-3}[how])
+    middle, spread = (np.mean(many), {"random": 5 / np.sqrt(12 * 1000), "halton": 5e-3, "sobol": 2e-3}[how])
     assert abs(middle - 2.5) < spread
 
 
 def test_seeds_of_random_axes_differ_and_repeat():
     assert values("0:1:random:5:1") == values("0:1:random:5:1") != values("0:1:random:5:2")
+
+
+def test_sobols_points_are_a_net():
+    """63 of them and the origin: one in each of 64 cells of any shape 2^a × 2^b."""
+    (axis,) = made_axes("a thing", Thing, {"beta/share": "0:1:sobol:63/0:1:sobol:63"})
+    for bins in ((64, 1), (8, 8), (4, 16), (1, 64)):
+        counts, *_ = np.histogram2d(*axis.values, bins=bins, range=[[0, 1], [0, 1]])
+        counts[0, 0] += 1
+        assert (counts == 1).all()
 
 
 def test_fields_that_go_together_share_a_dimension():
@@ -60,8 +69,9 @@ def test_fields_that_go_together_share_a_dimension():
     assert same == axis
 
 
-def test_low_discrepancy_samples_of_two_fields_fill_the_square():
-    (axis,) = made_axes("a thing", Thing, {"beta/share": "0:1:halton:64/0:1:halton:64"})
+@pytest.mark.parametrize("how", ["halton", "sobol"])
+def test_low_discrepancy_samples_of_two_fields_fill_the_square(how):
+    (axis,) = made_axes("a thing", Thing, {"beta/share": f"0:1:{how}:64/0:1:{how}:64"})
     counts, *_ = np.histogram2d(*axis.values, bins=4, range=[[0, 1], [0, 1]])
     assert counts.min() >= 2
 

@@ -185,6 +185,11 @@ def test_a_file_holds_one_study_and_can_be_extended(tmp_path):
         pl.study(noisy, axes, k=2).run(store=tmp_path, out=out, extend=True)
     pl.study(noisy, {"x": [0.5]}).run(store=tmp_path, out=out, extend=True)
     assert xr.load_dataset(out).x.values.tolist() == [0.0, 0.5, 1.0]
+    pl.study(noisy, {"x": [float("-inf")]}).run(store=tmp_path, out=tmp_path / "inf.nc")
+    pl.study(noisy, {"x": [2.0]}).run(store=tmp_path, out=tmp_path / "inf.nc", extend=True)
+    assert xr.load_dataset(tmp_path / "inf.nc").x.values.tolist() == [-np.inf, 2.0]
+    pl.study(noisy, {"x": [1.0]}).run(store=tmp_path, out=tmp_path / "inf.nc", extend=True)
+    assert xr.load_dataset(tmp_path / "inf.nc").x.values.tolist() == [-np.inf, 1.0, 2.0]
     (tmp_path / "other.nc").write_text("a letter")
     with pytest.raises(ArgumentError, match="is not a Pathlines study"):
         pl.study(noisy, axes).run(store=tmp_path, out=tmp_path / "other.nc")

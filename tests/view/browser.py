@@ -35,7 +35,7 @@ def opened_browser(folder: Path, *more: str, network: bool = False):
     offline = () if network else ("--host-resolver-rules=MAP * ~NOTFOUND",)
     for flag in (*FLAGS, *offline, *more, f"--user-data-dir={folder / 'profile'}"):
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     driver.set_script_timeout(60)
     driver.set_page_load_timeout(60)

@@ -104,7 +104,7 @@ def test_theory_stands_beside_equiangular_tokens_and_only_there():
     assert curve["theory"]["label"] == "theory"
     np.testing.assert_allclose(curve["theory"]["values"], curve["values"], atol=1e-5)
     other = pl.flow(model, pl.Sphere(3).uniform(jax.random.key(0), n=n), until=1.0, record=["tokens", "mean_overlap"])
-    assert "theory" not in frames(other)["curves"][0]
+    assert frames(other)["curves"][0]["theory"]["label"] == "in the end"
 
 
 def test_a_given_reduction_is_drawn_over_what_it_predicts():
@@ -205,3 +205,13 @@ def test_a_run_without_tokens_says_what_to_record():
     )
     with pytest.raises(ArgumentError, match=r'record=\["tokens"\]'):
         frames(run)
+
+
+def test_bands_are_plain_standard_errors_of_what_is_known():
+    from pathlines.view.observed import mean_and_spread
+
+    rows = np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan], [2.0, 4.0, np.nan], [2.0, 6.0, 1.0]])
+    mean, error = mean_and_spread(rows)
+    np.testing.assert_allclose(mean, [2.0, 4.0, 1.0])
+    np.testing.assert_allclose(error[:2], [np.std(rows[:, 0], ddof=1) / 2, 2 / np.sqrt(3)])
+    assert np.isnan(error[2]) and mean_and_spread(rows[:2])[1] is None

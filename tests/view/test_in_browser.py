@@ -243,8 +243,28 @@ def test_pictures_and_films_are_made(talk):
     parsed = ask(talk, "return new DOMParser().parseFromString(arguments[0], 'image/svg+xml')"
                        ".querySelectorAll('parsererror').length", svg)  # fmt: skip
     assert parsed == 0 and svg.count("<g ") == 2
+    code = code.replace("0.5", "2")
     kind, size = talk.execute_async_script(code + "player.record().then((b) => done([b.type, b.size]))")
     assert kind == "video/webm" and size > 1000
+
+
+def test_a_gif_is_the_run_from_beginning_to_end(talk):
+    import base64
+
+    code = (
+        f"{PLAYER} const done = arguments[0]; player.options.seconds = 1; player.setTime(2);"
+        "player.gif().then(async (b) => { let s = '';"
+        "for (const v of new Uint8Array(await b.arrayBuffer())) s += String.fromCharCode(v);"
+        "done([b.type, btoa(s), player.time]); })"
+    )
+    kind, text, time = talk.execute_async_script(code)
+    assert kind == "image/gif" and time == pytest.approx(2.0)
+    from PIL import Image, ImageSequence
+
+    with Image.open(io.BytesIO(base64.b64decode(text))) as film:
+        pictures = [np.asarray(f.convert("RGB"), float) for f in ImageSequence.Iterator(film)]
+    assert len(pictures) >= 10 and pictures[0].shape[1] <= 640
+    assert np.abs(pictures[0] - pictures[-1]).max() > 60 and pictures[0].std() > 10
 
 
 def test_hostile_words_are_words(browser, tmp_path):

@@ -230,6 +230,71 @@ def test_a_study_is_opened_and_a_point_of_it_leads_to_its_run(site, browser, tmp
     assert complaints(browser) == []
 
 
+def test_a_file_that_a_study_wrote_is_shown_and_a_point_opens_the_run_that_it_was(site, browser, tmp_path):
+    """From `pl.study` to the numbers on the page to the run of one of its points."""
+    path = tmp_path / "study.nc"
+    axes = {"beta": "1:5:9", "n": [4, 6, 8, 10, 12, 14, 16, 18]}
+    study = pl.study("sa", axes, repeat=3, record=["mean_overlap"], until=1.0, d=3, seed=4)
+    data = study.run(store=tmp_path / "store", out=path)
+    opened(browser, site, "/studies")
+    browser.find_element("id", "file").send_keys(str(path))
+    settled(browser, hashlib.sha256(path.read_bytes()).hexdigest()[:20])
+    shown = answer(browser, "studies")
+    mean = data["mean_overlap"].mean("repeat").transpose(shown["y"], shown["x"])
+    np.testing.assert_allclose(shown["figure"]["values"], mean.values, rtol=1e-7)
+    where = {"beta": 8, "n": 1}
+    address = browser.execute_script(
+        "return window.pathlines.runAt(...arguments)", where[shown["x"]], where[shown["y"]]
+    )
+    assert (
+        "model=sa" in address
+        and "beta=5" in address
+        and "n=6" in address
+        and "until=1" in address
+        and "seed=4" in address
+    )
+    status, text = site.get(address.replace("/play?", "/data/play?") + "")
+    assert status == 200
+    curve = next(c for c in json.loads(text)["curves"] if c["name"] == "mean_overlap")
+    first = data["mean_overlap"].sel(beta=5.0, n=6).isel(repeat=0)
+    assert curve["values"][-1] == pytest.approx(float(first), rel=1e-6)
+    assert complaints(browser) == []
+
+
+def test_curves_are_read_by_keyboard_alone(site, browser):
+    opened(browser, site, "/retrieval")
+    until(browser, "return document.querySelector('#profile .drawing svg')")
+    drawing = browser.find_element("css selector", "#profile .drawing")
+    browser.execute_script("arguments[0].focus()", drawing)
+    drawing.send_keys("\ue011" + "\ue014" * 3)  # Home, three to the right
+    said = browser.execute_script("return document.querySelector('#profile .where').textContent")
+    shown = answer(browser, "retrieval")["figure"]
+    line = shown["lines"][0]
+    assert float(said.split(" = ")[1].split(",")[0]) == pytest.approx(line["x"][3], rel=1e-3)
+    value = browser.execute_script("return document.querySelector('#profile li output').textContent")
+    assert float(value) == pytest.approx(line["y"][3], rel=2e-3)
+    drawing.send_keys("\ue015")  # down: the next line is told
+    assert shown["lines"][1]["label"] in browser.execute_script(
+        "return document.querySelector('#profile .where').textContent"
+    )
+
+
+def test_playing_takes_no_byte_from_the_server(site, browser):
+    """Seen by the debugging protocol: no request, and of the socket nothing but its pulse."""
+    opened(browser, site, "/play?model=sa&n=8&until=2&frames=11")
+    until(browser, "return window.pathlines.player()")
+    time.sleep(4.0)  # three seconds after the last message of the server the page says that it was heard
+    browser.get_log("performance")
+    browser.execute_script("const p = window.pathlines.player(); p.options.seconds = 3; p.setTime(0); p.play()")
+    time.sleep(2.0)
+    assert browser.execute_script("return window.pathlines.player().playing")
+    told = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    network = [m for m in told if m["method"].startswith("Network.")]
+    frames = [m["params"]["response"]["payloadData"] for m in network if "webSocketFrame" in m["method"]]
+    assert [m["method"] for m in network if "webSocketFrame" not in m["method"]] == []
+    assert [text for text in frames if len(text) > 1] == []  # "2" and "3": ping and pong of the socket
+
+
 def test_figures_are_saved_as_drawings_and_pictures(site, browser):
     opened(browser, site, "/studies")
     kinds = browser.execute_async_script(

@@ -37,7 +37,7 @@ Axes = Annotated[
     typer.Option(
         "--axis",
         metavar="NAME=VALUES",
-        help="beta=1:9:9, n=8:128:log, n=16,32,64, beta=0:9:random:50, beta=0:9:halton:50; n/d=16,64/2,3 together.",
+        help="beta=1:9:9, n=8:128:log, n=16,32,64, beta=0:9:random:50 (or halton, sobol); n/d=16,64/2,3 together.",
     ),
 ]
 Repeat = Annotated[int, typer.Option("--repeat", min=1, help="Repetitions with derived seeds.")]

@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from pathlines.foundation.errors import ArgumentError, UnknownNameError
+from pathlines.foundation.errors import ArgumentError, UnknownNameError, require
 from pathlines.foundation.registry import near
 from pathlines.foundation.setting import fields
 from pathlines.foundation.written import value_of
 
-GRAMMAR = "LOW:HIGH:COUNT, LOW:HIGH:log[:COUNT], LOW:HIGH:random:COUNT[:SEED], LOW:HIGH:halton:COUNT or VALUE,VALUE,…"
+GRAMMAR = (
+    "LOW:HIGH:COUNT, LOW:HIGH:log[:COUNT], LOW:HIGH:random:COUNT[:SEED], LOW:HIGH:halton:COUNT, LOW:HIGH:sobol:COUNT"
+    " or VALUE,VALUE,…"
+)
 PAIR = "/"
 """Between the names, and between the values, of axes that go together."""
 FRACTIONS = (0.5, 1.5, -0.5, 1000.5)
@@ -182,10 +185,10 @@ def _spread(name: str, said: str, words: list[str], place: int) -> np.ndarray:
     """Numbers from low to high in one of the ways of the grammar."""
     try:
         low, high = float(words[0]), float(words[1])
-        how = words[2] if words[2] in ("log", "random", "halton") else "even"
+        how = words[2] if words[2] in ("log", "random", "halton", "sobol") else "even"
         rest = words[2:] if how == "even" else words[3:]
         counts = [_count(word) for word in rest]
-        fits = len(counts) in {"even": (1,), "log": (0, 1), "random": (1, 2), "halton": (1,)}[how]
+        fits = len(counts) in {"even": (1,), "log": (0, 1), "random": (1, 2), "halton": (1,), "sobol": (1,)}[how]
         if not (fits and math.isfinite(low) and math.isfinite(high) and low <= high):
             raise ValueError
         if how == "log" and low <= 0:
@@ -203,7 +206,7 @@ def _spread(name: str, said: str, words: list[str], place: int) -> np.ndarray:
     if how == "random":
         seed = counts[1] if len(counts) > 1 else 0
         return low + (high - low) * np.random.default_rng([seed, place]).random(counts[0])
-    return low + (high - low) * _halton(counts[0], place)
+    return low + (high - low) * (_halton if how == "halton" else _sobol)(counts[0], place)
 
 
 def _count(word: str) -> int:
@@ -218,4 +221,17 @@ def _halton(count: int, place: int) -> np.ndarray:
     from scipy.stats.qmc import Halton
 
     points: np.ndarray = Halton(place + 1, scramble=False).random(count + 1)[1:, place]
+    return points
+
+
+def _sobol(count: int, place: int) -> np.ndarray:
+    """Sobol's sequence in dimension ``place``, from its second point on: more points keep the first.
+
+    Best where axes go together and their number is one less than a power of two.
+    """
+    from scipy.stats.qmc import Sobol
+
+    require(place < Sobol.MAXDIM, "axes", f"go together at most {Sobol.MAXDIM} at a time", place + 1)
+    power = max(count, 1).bit_length()  # whole powers of two are balanced; the rest is not asked for
+    points: np.ndarray = Sobol(place + 1, scramble=False).random_base2(power)[1 : count + 1, place]
     return points

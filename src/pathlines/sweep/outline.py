@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,20 @@ def outline_of(known: Known, fixed: dict[str, Any], axes: tuple[Axis, ...]) -> d
     varied = {name for axis in axes for name in axis.names}
     subject = {k: v for k, v in msgspec.to_builtins(known.subject).items() if k not in ("files", "home")}
     same = {k: v for k, v in fixed.items() if k not in varied}
-    along = {axis.dim: dict(zip(axis.names, axis.values, strict=True)) for axis in axes}
+    along = {axis.dim: {n: _said(v) for n, v in zip(axis.names, axis.values, strict=True)} for axis in axes}
     plain: dict[str, Any] = msgspec.json.decode(
         msgspec.json.encode({"subject": subject, "setting": same, "axes": along}, enc_hook=repr)
     )
     return plain
+
+
+def _said(values: Sequence[Any]) -> list[Any]:
+    """Values as JSON can say them: it has no infinity, so those are words."""
+    return [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
+
+
+def _meant(value: Any) -> Any:
+    return float(value) if value in ("inf", "-inf") else value
 
 
 def require_same(path: Path, outline: dict[str, Any], *, but_axes: bool = False) -> None:
@@ -85,7 +96,7 @@ def joined_axes(path: Path, known: Known, outline: dict[str, Any], axes: tuple[A
     joined = []
     for axis in axes:
         there = old["axes"][axis.dim]
-        rows = list(zip(*(there[name] for name in axis.names), strict=True))
+        rows = list(zip(*([_meant(v) for v in there[name]] for name in axis.names), strict=True))
         new = [list(row) for row in zip(*axis.values, strict=True)]
         known_rows = [list(row) for row in rows]
         both = known_rows + [row for row in new if row not in known_rows]
@@ -93,5 +104,5 @@ def joined_axes(path: Path, known: Known, outline: dict[str, Any], axes: tuple[A
         both = sorted(both) if plain and axis.dim != "repeat" else both
         columns = [list(column) for column in zip(*both, strict=True)]
         made = made_axes(known.title, known.record, {"/".join(axis.names): columns if len(columns) > 1 else columns[0]})
-        joined.append(made[0]._replace(dim=axis.dim))
+        joined.append(Axis(axis.dim, made[0].names, made[0].values))  # an axis has a length of its own: no ``_replace``
     return tuple(joined)

@@ -58,8 +58,8 @@ def study(
             ("clustering/CL-21"); or any function of numbers (or of one ``Setting``) that returns a number, numbers by
             name or an xarray Dataset.
         axes: values by field: a sequence, or text: "1:9:9" (nine from 1 to 9), "8:128:log" (8, 16, …, 128; ":log:7" for
-            seven), "0:1:random:50" (":3" more for the seed), "0:1:halton:50" (low discrepancy), "16,32,64". Fields
-            joined by "/" go together: {"n/d": ([16, 64], [2, 3])}.
+            seven), "0:1:random:50" (":3" more for the seed), "0:1:halton:50" and "0:1:sobol:63" (low discrepancy),
+            "16,32,64". Fields joined by "/" go together: {"n/d": ([16, 64], [2, 3])}.
         repeat: repetitions with derived seeds, the first of which is the seed itself. The more, the smaller the
             standard errors, which fall like repeat^{-1/2}.
         record: of models, observables or their names; by default a few that fit.

@@ -18,7 +18,20 @@ from pathlines.foundation.files import write_whole
 from pathlines.integrate.run import Run
 from pathlines.view.frames import FORMAT, as_text, frames
 
-MODULES = ("numbers", "frames", "camera", "palette", "dress", "gl", "flat", "overlay", "scene", "curves", "player")
+MODULES = (
+    "numbers",
+    "frames",
+    "camera",
+    "palette",
+    "dress",
+    "gl",
+    "flat",
+    "overlay",
+    "scene",
+    "curves",
+    "gif",
+    "player",
+)
 """The modules of the player, each after those that it imports."""
 STYLE = """
 html{color-scheme:light dark;background:#fff}body{margin:0 auto;max-width:1500px}

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, of_kind, positive_integer
+from pathlines.integrate.observe import OBSERVABLES
 from pathlines.integrate.run import Run
 from pathlines.view.clusters import labels_of_frames
+from pathlines.view.known import said_of
 from pathlines.view.observed import curves_of
 from pathlines.view.pace import chosen_frames, time_scale
 from pathlines.view.packed import packed_labels, packed_positions
@@ -66,7 +68,8 @@ def frames(
     shown, times = drawn.shown[kept], drawn.times[kept]
     n = shown.shape[1]
     _check_size(shown)
-    labels = None if drawn.space == "ellipses" else labels_of_frames(drawn.points[kept], delta)
+    labels = None if drawn.space == "ellipses" else _labels(run, drawn, kept, delta)
+    curves = curves_of(run, observables, theory, float(times[-1]))
     return {
         "format": FORMAT,
         "space": drawn.space,
@@ -77,7 +80,8 @@ def frames(
         **packed_positions(shown, drawn.space in ("sphere", "circle")),
         **({} if labels is None else {"clusters": packed_labels(labels)}),
         **({} if masses is None else {"masses": _masses(masses, n)}),
-        "curves": curves_of(run, observables, theory, float(times[-1])),
+        "curves": curves,
+        "theory": said_of(curves) if theory is None else "",
         "overlays": _overlays(overlays),
         "title": title or _name(run),
         "subtitle": subtitle or _numbers(run, n, drawn),
@@ -86,6 +90,15 @@ def frames(
         "python": python,
         "alt": _alt(drawn, labels, times),
     }
+
+
+def _labels(run: Run, drawn: Places, kept: np.ndarray, delta: float) -> np.ndarray:
+    """The clusters of each frame, from the record where there is one of this δ."""
+    record = run.data.get("cluster_labels")
+    usual = float(dict(OBSERVABLES["cluster_labels"].parameters)["delta"])
+    if record is not None and record.dims == ("time", "token") and delta == usual:
+        return np.asarray(record.values)[: len(drawn.points)][kept]
+    return labels_of_frames(drawn.points[kept], delta)
 
 
 def _check_size(shown: np.ndarray) -> None:

@@ -7,20 +7,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pathlines.claim.estimate import mean_and_error
 from pathlines.foundation.errors import ArgumentError
 from pathlines.integrate.run import Run
-from pathlines.limit.clustering.energy_range import energy_maximum
-from pathlines.limit.clustering.equiangular import overlap_at
-from pathlines.limit.reductions import simplex
+from pathlines.view.known import known_line
 
 HIDDEN = ("tokens", "dissipation_residual", "cluster_labels")
 MOST = 4
 """Curves that find room beside the scene."""
 STEEP = 1e3
 """Ratio of the largest to the least value from which an axis is logarithmic."""
-LIKE = 1e-6
-"""How far apart the overlaps of an equiangular start may lie."""
 
 
 def curves_of(run: Run, names: list[str] | None, theory: Any, last: float) -> list[dict[str, Any]]:
@@ -61,7 +56,22 @@ def _averaged(data: xr.DataArray) -> tuple[np.ndarray, np.ndarray | None]:
     every = np.asarray(data.transpose("run", "time").values, float)
     if len(every) == 1:
         return every[0], None
-    return mean_and_error(every)
+    return mean_and_spread(every)
+
+
+def mean_and_spread(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Mean over the first axis and its standard error, of the rows that are numbers; no error of fewer than three.
+
+    The plain standard error, as bands are read; verdicts allow for few samples (``claim/estimate.py``), which would
+    make a band of two repetitions a thousand times as wide as what they say.
+    """
+    known = np.isfinite(rows)
+    count = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, rows, 0.0).sum(axis=0) / count
+        square = np.where(known, rows - mean, 0.0) ** 2
+        error = np.sqrt(square.sum(axis=0) / (count - 1) / count)
+    return mean, np.where(count > 2, error, np.nan) if len(rows) > 2 else None
 
 
 def numbers(values: Any) -> list[float | None]:
@@ -79,50 +89,4 @@ def _theory(run: Run, name: str, given: Any) -> tuple[str, np.ndarray] | None:
     if given is not None:
         fits = given.observable == name
         return (str(given.label), np.asarray(given.curve(run.data), float)) if fits else None
-    for known in (_simplex, _equiangular, _ceiling):
-        found = known(run, name)
-        if found is not None:
-            return found
-    return None
-
-
-def _simplex(run: Run, name: str) -> tuple[str, np.ndarray] | None:
-    """Random heads move nearly orthogonal tokens as they move equiangular ones (arXiv:2604.01978)."""
-    if name != "mean_overlap" or "tau" not in run.data or run.model is None:
-        return None
-    n = run.data.sizes.get("token")
-    first = float(np.mean(np.asarray(run.data[name].isel(time=0).values, float)))
-    try:
-        reduction = simplex(run.model, n=n or 0, overlap=max(first, 0.0))
-        return "equiangular limit", np.asarray(reduction.curve(run.data), float)
-    except (ArgumentError, AttributeError):
-        return None
-
-
-def _equiangular(run: Run, name: str) -> tuple[str, np.ndarray] | None:
-    """Tokens at equal angles stay so, with an overlap in closed form (arXiv:2312.10794)."""
-    model = run.setting.get("model", {})
-    kind = {"SelfAttention": "sa", "UnnormalisedAttention": "usa"}.get(str(model.get("name")))
-    if name != "mean_overlap" or kind is None or "tokens" not in run.data or "run" in run.data[name].dims:
-        return None
-    if not _is_plain(model):
-        return None
-    start = np.asarray(run.data["tokens"].isel(time=0).values, float)
-    overlaps = (start @ start.T)[~np.eye(len(start), dtype=bool)]
-    if len(start) < 2 or np.ptp(overlaps) > LIKE:
-        return None
-    return "theory", overlap_at(run.time, len(start), float(model["beta"]), kind, float(np.mean(overlaps)))
-
-
-def _ceiling(run: Run, name: str) -> tuple[str, np.ndarray] | None:
-    """The energy climbs to that of one point (arXiv:2312.10794)."""
-    model = run.setting.get("model", {})
-    if name != "energy" or model.get("name") != "SelfAttention" or not _is_plain(model):
-        return None
-    return "one cluster", np.full(len(run.time), float(energy_maximum(float(model["beta"]))))
-
-
-def _is_plain(model: dict[str, Any]) -> bool:
-    """Whether Q, K and V are the identity, as the setting tells it."""
-    weights = model.get("weights")
-    return isinstance(model.get("beta"), int | float) and (weights is None or "dentity" in str(weights))
+    return known_line(run, name)

@@ -10,6 +10,7 @@ from pathlines.limit.metastability import simplex_programme as simplex_programme
 from pathlines.limit.metastability import slow_laws as slow_laws
 from pathlines.limit.metastability.perceptron_potential import Activation as Activation
 from pathlines.limit.metastability.caps import Caps as Caps
+from pathlines.limit.metastability.early_phase import EarlyPhase as EarlyPhase
 from pathlines.limit.metastability.forecast import Forecast as Forecast
 from pathlines.limit.metastability.perceptron_landscape import Landscape as Landscape
 from pathlines.limit.metastability.staircase import Mergers as Mergers
@@ -28,6 +29,7 @@ from pathlines.limit.metastability.kde_modes import circle_modes_expected as cir
 from pathlines.limit.metastability.slow_laws import contraction_rate as contraction_rate
 from pathlines.limit.metastability.kde_modes import count_by_signs as count_by_signs
 from pathlines.limit.metastability.growth import dominant_degree as dominant_degree
+from pathlines.limit.metastability.early_phase import early_phase as early_phase
 from pathlines.limit.metastability.kde_modes import expected_beyond as expected_beyond
 from pathlines.limit.metastability.kde_modes import expected_in_bulk as expected_in_bulk
 from pathlines.limit.metastability.linear_phase import first_times as first_times
@@ -67,6 +69,7 @@ from pathlines.limit.metastability.linear_phase import mean_first_time as mean_f
 from pathlines.limit.metastability.growth import mean_kernel as mean_kernel
 from pathlines.limit.metastability.linear_phase import mean_maxima as mean_maxima
 from pathlines.limit.metastability.kde_modes import mode_density as mode_density
+from pathlines.limit.metastability.early_phase import mode_powers as mode_powers
 from pathlines.limit.metastability.kde_modes import modes_between as modes_between
 from pathlines.limit.metastability.linear_phase import moment_velocity as moment_velocity
 from pathlines.limit.metastability.perceptron_probes import neuron_lines as neuron_lines

@@ -30,7 +30,7 @@ from pathlines.view.site.state import LONGEST_VALUE
 
 LEAD = (
     "How alike the tokens of an untrained model become layer by layer, from its configuration alone: drop a "
-    "config.json here, or paste one. What you turn is on the right."
+    "config.json here, or paste one. What you turn stands beside the curves."
 )
 MOST_BYTES = 1_000_000
 """Of a configuration; real ones have some thousand."""

@@ -12,10 +12,9 @@ import numpy as np
 from fastapi import FastAPI, Request, Response
 from nicegui import ui
 
-from pathlines.claim.estimate import mean_and_error
 from pathlines.foundation.errors import ArgumentError, PathlinesError
 from pathlines.model import MODELS
-from pathlines.view.observed import numbers
+from pathlines.view.observed import mean_and_spread, numbers
 from pathlines.view.site.answers import answer_at, said
 from pathlines.view.site.elements import box, button, words
 from pathlines.view.site.security import MOST_BYTES
@@ -110,7 +109,7 @@ def answer(view: View, study: StudyData) -> dict[str, Any]:
         "play": _play(view, study),
         "x": view.x,
         "y": view.y,
-        "command": f"python -c {shlex.quote(python(view).replace(chr(10), '; '))}",
+        "command": f"python -c {shlex.quote(python(view).replace(chr(10), '; ').replace(chr(39), chr(34)))}",
         "python": python(view),
     }
 
@@ -128,7 +127,7 @@ def chosen(view: View, variable: Variable) -> tuple[np.ndarray, np.ndarray | Non
     if not repeats:
         return values, None
     rows = values.reshape(-1, *values.shape[repeats:])
-    return mean_and_error(rows) if len(rows) > 1 else (rows[0], None)
+    return mean_and_spread(rows) if len(rows) > 1 else (rows[0], None)
 
 
 def _axis(study: StudyData, dim: str) -> dict[str, Any]:
@@ -189,7 +188,7 @@ def _play(view: View, study: StudyData) -> dict[str, Any] | None:
         return None
     known = {*Stage.__struct_fields__, *MODELS[origin["model"]].parameters.__struct_fields__}
     fixed = {str(k): written(v) for k, v in origin["setting"].items() if k in known and v is not None}
-    along = {}
+    along: dict[str, dict[str, list[str]]] = {}
     for dim, axis in study.axes.items():
         told = origin["axes"].get(dim)
         told = told if isinstance(told, dict) else {dim: axis.values}
@@ -197,6 +196,8 @@ def _play(view: View, study: StudyData) -> dict[str, Any] | None:
         if own:
             along[dim] = own
     base = {"model": origin["model"], **fixed}
+    fixed |= {n: vs[0] for d, own in along.items() if d in REPEATS for n, vs in own.items()}
+    base |= fixed
     held = {n: vs[view.held[d]] for d, own in along.items() if d in view.held for n, vs in own.items()}
     try:
         state_of(base | held | {n: vs[0] for d, own in along.items() for n, vs in own.items() if d not in view.held})
@@ -304,7 +305,7 @@ class Studies:
         for dim, place in self.view.held.items():
             self._held(dim, place)
         if any(d in REPEATS for d in variable.dims):
-            words("Averaged over repetitions; bands are two standard errors.", "p", "small")
+            words("Averaged over repetitions; from three on, bands are two standard errors.", "p", "small")
 
     def _choice(self, name: str, label: str, choices: dict[str, str], value: str) -> None:
         with box(classes="field words"):

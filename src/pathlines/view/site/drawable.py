@@ -22,8 +22,12 @@ def drawable_models() -> tuple[str, ...]:
 
 
 def _shows_tokens(name: str) -> bool:
+    from pathlines.view.site.runs import check_work
+
     try:
-        return build(state_of(usual(name)).request()).has_tokens
+        state = state_of(usual(name))
+        check_work(state)
+        return build(state.request()).has_tokens
     except PathlinesError:
         return False
 

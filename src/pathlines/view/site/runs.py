@@ -16,11 +16,15 @@ from pathlines.model.gaussian.closure import GaussianClosure
 from pathlines.sweep.request import build, compute, law_of, usual_record
 from pathlines.view.frames import frames
 from pathlines.view.site.computing import Deadline
+from pathlines.view.site.derived import can_derive, completed, leaner
 from pathlines.view.site.overlays import overlays
 from pathlines.view.site.state import State, written
 
 WORK = 3e10
 """Pairs × components × drifts that a page may ask for: some ten seconds of one core."""
+OWN_WORK = {"gaussian-sigmoid": 322 * 129.0**2 * 10}
+"""Operations of a drift of models that are no sum over pairs: a quadrature of sigmoids, ten each, over the plane. Its
+steps cannot be interrupted, so a page that begins it could not end it."""
 STEPS = 20_000
 """Of one flow: what cannot be followed in so many is shown as far as it came."""
 USUAL_RECORDS = 101
@@ -33,7 +37,7 @@ def check_work(state: State) -> None:
     s = state.stage
     drifts = s.layers or 7.0 * max(s.frames, 100)
     heads = max([int(v) for k, v in state.parameters.items() if k in ("heads", "width") and type(v) is int] or [1])
-    work = float(s.n) ** 2 * s.d * drifts * heads
+    work = OWN_WORK.get(state.model, float(s.n) ** 2 * s.d * heads) * drifts
     if work > WORK:
         raise ArgumentError(
             f"{s.n} tokens through {s.layers or s.frames} {'layers' if s.layers else 'records'} are {work:.1g} "
@@ -54,12 +58,16 @@ def run_of(state: State, deadline: Deadline | None = None) -> Run:
     """The run, as ``pathlines run`` would compute it."""
     check_work(state)
     deadline = deadline or Deadline()
-    request = state.request(records(state))
+    asked = records(state)
+    model = build(state.request())
+    derives = "tokens" in asked and can_derive(model, state.stage.n)
+    request = state.request(leaner(asked) if derives else asked)
     times = None if state.stage.frames == USUAL_RECORDS else np.linspace(0.0, request.until, state.stage.frames)
     run = compute(
-        request, build(request), law_of(request), checkpoint=deadline, seconds=0.5, max_steps=STEPS, times=times,
+        request, model, law_of(request), checkpoint=deadline, seconds=0.5, max_steps=STEPS, times=times,
         progress=False,
     )  # fmt: skip
+    run = completed(run, asked) if derives else run
     return msgspec.structs.replace(run, outcome=deadline.said(run.outcome))
 
 

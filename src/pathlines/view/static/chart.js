@@ -197,7 +197,8 @@ export function chartPicture(figure, width, height, theme) {
   const labels = labelsOf(figure).map(({ label, colour, kind }) => {
     const at = across;
     across += 40 + 6.6 * label.length;
-    const key = `<line x1="${at}" x2="${at + 20}" y1="40" y2="40" stroke="${inkOf(theme, colour)}" stroke-width="2.5"${DASHES[kind]}/>`;
+    const ink = inkOf(theme, colour);
+    const key = kind === 'points' ? `<circle cx="${at + 10}" cy="40" r="3.5" fill="${ink}"/>` : `<line x1="${at}" x2="${at + 20}" y1="40" y2="40" stroke="${ink}" stroke-width="2.5"${DASHES[kind]}/>`;
     return `${key}<text x="${at + 26}" y="44" font-size="12" fill="${theme.ink}">${escapeXml(label)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 60}" viewBox="-12 0 ${width + 12} ${height + 60}" font-family="${SANS}">`
@@ -255,6 +256,12 @@ export class Chart {
     window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.setFigure(this.figure));
     this.picture.addEventListener('pointermove', (event) => this.#hover(event));
     this.picture.addEventListener('pointerleave', () => this.#read(null));
+    this.picture.tabIndex = 0;
+    this.picture.setAttribute('role', 'application');
+    this.place = -1;
+    this.row = 0;
+    this.picture.addEventListener('keydown', (event) => this.#press(event));
+    this.picture.addEventListener('blur', () => this.#read(null));
     this.picture.addEventListener('click', (event) => this.#pick(event));
     this.setFigure(figure);
   }
@@ -269,9 +276,41 @@ export class Chart {
     if (this.figure.lines.length) this.options.onPick?.(nearest(this.figure.lines[row].x, at), row);
   }
 
+  /** The places along the first line, or of the stack. */
+  get #along() {
+    return this.figure.lines[0]?.x ?? this.figure.stack?.x ?? [];
+  }
+
+  /**
+   * Arrows go along the figure and from line to line, Home and End to its ends, Enter picks.
+   * @param {KeyboardEvent} event
+   */
+  #press(event) {
+    const { lines } = this.figure;
+    const [at, last] = [Math.max(0, this.place), this.#along.length - 1];
+    const far = Math.max(1, Math.round(last / 10));
+    /** @type {Record<string, number>} */
+    const steps = { ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at + far, PageDown: at - far, Home: 0, End: last };
+    if (event.ctrlKey || event.metaKey || event.altKey || last < 0) return;
+    if (event.key === 'Enter' && lines.length) {
+      this.options.onPick?.(nearest(lines[this.row].x, this.#along[at]), this.row);
+      return;
+    }
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (step && lines.length > 1) this.row = (this.row + step + lines.length) % lines.length;
+    else if (event.key in steps) this.place = this.place < 0 && event.key !== 'End' ? 0 : Math.min(last, Math.max(0, steps[event.key]));
+    else return;
+    event.preventDefault();
+    const { x } = scalesOf(this.figure, this.width, this.height ?? 300);
+    const value = this.#along[Math.max(0, this.place)];
+    this.#read(value, toPixel(x, value), this.row);
+  }
+
   /** @param {Figure} figure */
   setFigure(figure) {
     this.figure = figure;
+    [this.place, this.row] = [-1, 0];
+    this.picture.setAttribute('aria-label', `${figure.alt} Arrow keys read values.`);
     this.width = 0;
     this.#fit();
   }
@@ -297,7 +336,9 @@ export class Chart {
     /** @type {HTMLOutputElement[]} */
     this.values = labelsOf(this.figure).map(({ label, colour, kind }) => {
       const item = document.createElement('li');
-      const key = `<svg width="24" height="10" aria-hidden="true"><line x1="1" x2="23" y1="5" y2="5" stroke="${inkOf(theme, colour)}" stroke-width="2.5"${DASHES[kind]}/></svg>`;
+      const ink = inkOf(theme, colour);
+      const drawing = kind === 'points' ? `<circle cx="12" cy="5" r="3.5" fill="${ink}"/>` : `<line x1="1" x2="23" y1="5" y2="5" stroke="${ink}" stroke-width="2.5"${DASHES[kind]}/>`;
+      const key = `<svg width="24" height="10" aria-hidden="true">${drawing}</svg>`;
       item.innerHTML = `${key}<span></span><output></output>`;
       /** @type {HTMLElement} */ (item.querySelector('span')).textContent = label;
       keys.append(item);
@@ -318,8 +359,9 @@ export class Chart {
   /**
    * @param {number|null} at
    * @param {number} [pixel]
+   * @param {number} [row] the line whose value is told to those who hear the page; all are written
    */
-  #read(at, pixel = 0) {
+  #read(at, pixel = 0, row = 0) {
     this.rule.hidden = at === null;
     this.rule.style.transform = `translateX(${pixel}px)`;
     const { lines, stack } = this.figure;
@@ -327,7 +369,10 @@ export class Chart {
       ...(stack?.areas ?? []).map((a) => (at === null ? null : a.values[nearest(stack?.x ?? [], at)]))];
     for (const [k, v] of said.entries()) if (this.values) this.values[k].textContent = v === null || v === undefined ? '' : formatNumber(v);
     const first = lines[0]?.x ?? stack?.x ?? [];
-    if (this.where) this.where.textContent = at === null || !first.length ? '' : `${this.figure.x.symbol ?? 'at'} = ${formatNumber(first[nearest(first, at)])}`;
+    const told = labelsOf(this.figure)[row];
+    this.values?.forEach((value, k) => value.setAttribute('aria-live', k === row ? 'polite' : 'off'));
+    this.rule.title = told?.label ?? '';
+    if (this.where) this.where.textContent = at === null || !first.length ? '' : `${this.figure.x.symbol ?? 'at'} = ${formatNumber(first[nearest(first, at)])}${lines.length > 1 && this.place >= 0 ? `, ${told?.label}` : ''}`;
   }
 
   /** @returns {string} the whole drawing as a file */

@@ -25,12 +25,12 @@ export function escapeXml(text) {
 }
 
 /**
- * A symbol with its index lowered: E_β.
+ * A symbol with its indices lowered: E_β, E_max. An index is one letter, or a word of Latin letters and digits.
  * @param {string} symbol
  * @returns {string} SVG
  */
 export function lowered(symbol) {
-  return escapeXml(symbol).replace(/_(\S)(\S?)/, '<tspan dy="3" font-size="9">$1</tspan><tspan dy="-3">\u200b$2</tspan>');
+  return escapeXml(symbol).replace(/_([A-Za-z0-9]+|\S)(\S?)/g, '<tspan dy="3" font-size="9">$1</tspan><tspan dy="-3">\u200b$2</tspan>');
 }
 
 /**
@@ -89,9 +89,10 @@ export function clockScale(data, width) {
  * @param {ArrayLike<number|null>} values
  * @param {Scale} x
  * @param {Scale} y
+ * @param {boolean} [steps] whether values last until the next one
  * @returns {string} the path of a line, broken where values are missing
  */
-export function linePath(times, values, x, y) {
+export function linePath(times, values, x, y, steps = false) {
   let pen = 'M';
   let path = '';
   for (let k = 0; k < times.length; k += 1) {
@@ -100,6 +101,7 @@ export function linePath(times, values, x, y) {
       pen = 'M';
       continue;
     }
+    if (steps && pen === 'L') path += `H${toPixel(x, times[k]).toFixed(2)}`;
     path += `${pen}${toPixel(x, times[k]).toFixed(2)} ${toPixel(y, v).toFixed(2)}`;
     pen = 'L';
   }
@@ -153,6 +155,7 @@ export function panelOf(data, curve, width, height, theme, last) {
     `<text x="${a.toFixed(1)}" y="${b.toFixed(1)}" ${more}>${escapeXml(words)}</text>`;
   const parts = [];
   for (const v of marks(y, Math.max(2, (height - TOP - BOTTOM) / 34))) {
+    if (counts(curve) && !Number.isInteger(v)) continue;
     const at = toPixel(y, v);
     parts.push(line([LEFT, at, width - RIGHT, at], `stroke="${theme.grid}"`));
     parts.push(text(LEFT - 7, at + 3.8, formatNumber(v), `fill="${theme.muted}" font-size="11" text-anchor="end"`));
@@ -166,7 +169,7 @@ export function panelOf(data, curve, width, height, theme, last) {
   if (curve.lower && curve.upper) {
     parts.push(`<path d="${bandPath(curve, x, y)}" fill="${theme.line}" fill-opacity="0.2"/>`);
   }
-  parts.push(`<path d="${linePath(curve.times, curve.values, x, y)}" fill="none" stroke="${theme.line}" stroke-width="2" stroke-linejoin="round"/>`);
+  parts.push(`<path d="${linePath(curve.times, curve.values, x, y, counts(curve))}" fill="none" stroke="${theme.line}" stroke-width="2" stroke-linejoin="round"/>`);
   if (curve.theory) parts.push(theoryOf(curve.theory, x, y, theme, text));
   const symbol = curve.symbol ? `<tspan dx="7" fill="${theme.muted}" font-weight="400">${lowered(curve.symbol)}</tspan>` : '';
   parts.push(`<text x="0" y="15" fill="${theme.ink}" font-size="13" font-weight="600">${escapeXml(curve.label)}${symbol}</text>`);
@@ -184,12 +187,21 @@ export function panelOf(data, curve, width, height, theme, last) {
  */
 function theoryOf(theory, x, y, theme, text) {
   const path = linePath(theory.times, theory.values, x, y);
-  const middle = Math.round(placeOf(theory.times, fromPixel(x, 0.62 * x.to + 0.38 * x.from)));
-  const v = theory.values[middle];
-  const at = v === null || v === undefined || !Number.isFinite(v) ? y.to : toPixel(y, v);
+  const wanted = Math.round(placeOf(theory.times, fromPixel(x, 0.62 * x.to + 0.38 * x.from)));
+  const known = [...theory.values.keys()].filter((k) => {
+    const v = theory.values[k];
+    return v !== null && Number.isFinite(v) && (!y.log || v > 0) && (!x.log || theory.times[k] > 0);
+  });
+  const middle = known.reduce((best, k) => (Math.abs(k - wanted) < Math.abs(best - wanted) ? k : best), known[0] ?? 0);
+  const height = (/** @type {number} */ k) => (known.includes(k) ? toPixel(y, /** @type {number} */ (theory.values[k])) : NaN);
+  const at = known.length ? height(middle) : y.to;
+  const short = middle < wanted; // the name of a theory that ends early stands where it ends
+  const slope = (height(middle + 4) || height(middle)) - (height(middle - 4) || height(middle)); // pixels, downwards
+  const anchor = short || slope > 2 ? 'start' : slope < -2 ? 'end' : 'middle';
   const below = at < y.to + 26;
-  const label = text(toPixel(x, theory.times[middle]), at + (below ? 17 : -9), theory.label,
-    `fill="${theme.ink}" font-size="11" font-style="italic" text-anchor="middle" paint-order="stroke" stroke="${theme.paper}" stroke-width="3"`);
+  const [aside, level] = short && slope < -2 ? [16, height(known[0]) - 2] : [short ? 5 : 0, at + (below ? 17 : -9)];
+  const label = text(toPixel(x, theory.times[middle]) + aside, level, theory.label,
+    `fill="${theme.ink}" font-size="11" font-style="italic" text-anchor="${anchor}" paint-order="stroke" stroke="${theme.paper}" stroke-width="3"`);
   return `<path d="${path}" fill="none" stroke="${theme.ink}" stroke-width="1.5" stroke-dasharray="6 3.5"/>${label}`;
 }
 

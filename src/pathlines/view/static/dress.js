@@ -14,10 +14,10 @@ const STYLE = `
   grid-template-columns: minmax(0, 1.55fr) minmax(0, 1fr); }
 .player.bare { padding: 0; }
 .player.alone { grid-template-columns: minmax(0, 1fr); }
-header, .controls, .foot { grid-column: 1 / -1; }
+header, .outcome, .controls, .foot { grid-column: 1 / -1; }
 h1 { font-size: 22px; line-height: 1.2; font-weight: 650; letter-spacing: -0.012em; margin: 0; text-wrap: balance; }
 .subtitle { color: var(--muted); margin: 3px 0 0; overflow-wrap: anywhere; }
-.outcome { margin: 8px 0 0; padding: 7px 11px; border-left: 3px solid #d55e00; background: var(--soft); }
+.outcome { margin: 0; padding: 7px 11px; border-left: 3px solid #d55e00; background: var(--soft); }
 .scene { position: relative; width: 100%; height: 100%; min-height: 260px; cursor: grab; touch-action: none;
   border-radius: 6px; overflow: hidden; }
 .scene:active { cursor: grabbing; }
@@ -27,7 +27,10 @@ h1 { font-size: 22px; line-height: 1.2; font-weight: 650; letter-spacing: -0.012
 .scene .note { position: absolute; left: 8px; top: 6px; margin: 0; color: var(--muted); font-size: 12px; }
 :focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
 .curves { min-width: 0; height: 100%; position: relative; }
-.side { height: clamp(300px, 64vh, 820px); overflow-y: auto; scrollbar-width: thin; }
+.side { height: clamp(300px, 64vh, 820px); overflow-y: auto; scrollbar-width: thin; display: flex; flex-direction: column; }
+.lines { flex: 1; min-height: 0; }
+.known { margin: 6px 0 0; color: var(--muted); font-size: 12.5px; }
+.known:empty { display: none; }
 .panel { position: relative; }
 .panel i { position: absolute; left: 0; will-change: transform; pointer-events: none; }
 .rule { width: 0; border-left: 1px dashed var(--muted); }
@@ -65,7 +68,8 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--grid); border-
 @container (max-width: 720px) {
   .player { grid-template-columns: minmax(0, 1fr); padding: 14px 12px 10px; gap: 10px; }
   .stage { height: min(88cqw, 62vh); }
-  .side { height: auto; overflow: visible; order: 3; }
+  .side { height: auto; overflow: visible; order: 3; display: block; }
+  .time { min-width: 5.4em; }
   .controls { order: 2; }
   .foot { order: 4; }
   h1 { font-size: 18px; }

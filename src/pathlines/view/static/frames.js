@@ -47,6 +47,7 @@
  * @property {string} [clusters] base64 of Uint16, (frame, token): the smallest token of its cluster
  * @property {string} [groups] what the clusters are instead, such as prompts: they have colours and no numbers
  * @property {Curve[]} curves
+ * @property {string} [theory] what no theory is known for, in words
  * @property {Overlay[]} overlays
  * @property {string} title
  * @property {string} subtitle

@@ -19,12 +19,13 @@ import { DISTANCE, focalOf, turnOf } from './camera.js';
  * @property {number} width
  * @property {number} height
  * @property {Float32Array} colours three a token
+ * @property {'globe'|'tokens'} [part] of the scene that is drawn; all of it by default
  */
 
 /** Up to so many tokens trails are smooth strips, beyond they are lines of one pixel, a third of the work. */
-const FINE_TRAILS = 1000;
+export const FINE_TRAILS = 1000;
 /** Up to so many tokens they glow on dark pages. */
-const GLOWING = 1200;
+export const GLOWING = 1200;
 /** Points in a row of a texture. */
 const ROW = 4096;
 
@@ -133,6 +134,14 @@ void main() {
   vec2 corner = corners == 2 ? vec2(gl_VertexID % 2, 0.0) : cornerOf(gl_VertexID % 6);
   vec3 colour = byCluster > 0.5 ? clusters[int(here.w)] : stored(colours, token).rgb;
   float alpha = mix(age(float(k) + from), age(float(k) + to), corner.x);
+  if (corners == 2) {  // a line of one pixel: each of its ends knows of itself alone
+    vec3 q = turned(placed(here.xyz, next, corner.x < 0.5 ? from : to));
+    across = 0.0;
+    halfWidth = 1.0;
+    tint = vec4(colour, 1.0) * alpha * mix(0.35, 1.0, near(q)) * clearness(q);
+    gl_Position = seen(q);
+    return;
+  }
   vec3 a = turned(placed(here.xyz, next, from));
   strand(a, turned(placed(here.xyz, next, to)), corner, vec4(colour, 1.0) * alpha);
 }`,
@@ -360,10 +369,11 @@ export class GlPainter {
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.disable(gl.DEPTH_TEST);
-    if (frames.space === 'sphere') {
+    if (frames.space === 'sphere' && look.part !== 'tokens') {
       this.#ball(look, common);
       this.#net(look, common);
     }
+    if (look.part === 'globe') return;
     if (look.trail > 0 && frames.count > 1) this.#trails(look, common);
     this.#tokens(look, common);
   }

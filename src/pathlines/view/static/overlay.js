@@ -213,7 +213,11 @@ function drawMark(context, frames, look, overlay) {
   if (overlay.kind !== 'hyperplane') {
     for (const [x, y, z] of seen) drawCross(context, look, x, y, frames.space === 'sphere' && z < 1 / DISTANCE);
   }
-  if (overlay.label && seen.length) write(context, look, overlay.label, seen[0][0], seen[0][1] - 14, look.theme.ink);
+  if (!overlay.label || !seen.length) return;
+  const [xs, ys] = [seen.map((p) => p[0]), seen.map((p) => p[1])];
+  const under = Math.min(look.height - 6, Math.max(...ys) + 22); // numbers of clusters stand above their tokens
+  if (overlay.kind === 'polytope') write(context, look, overlay.label, (Math.min(...xs) + Math.max(...xs)) / 2, under, look.theme.ink);
+  else write(context, look, overlay.label, seen[0][0], seen[0][1] - 14, look.theme.ink);
 }
 
 /**

@@ -6,6 +6,7 @@
 import { mountCurves } from './curves.js';
 import { dress } from './dress.js';
 import { placeOf } from './frames.js';
+import { GifFilm, paletteOf } from './gif.js';
 import { formatNumber } from './numbers.js';
 import { themeOf } from './palette.js';
 import { mountScene } from './scene.js';
@@ -29,6 +30,9 @@ const PAUSE = '<svg viewBox="0 0 20 20" aria-hidden="true"><path d="M4 2.5h4.2v1
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 /** Steps of the slider between two frames. */
 const FINE = 20;
+/** Pictures a second of a GIF, and its greatest width: slides and chats take no more. */
+const GIF_RATE = 12.5;
+const GIF_WIDTH = 640;
 
 /**
  * Show a run in an element.
@@ -75,7 +79,8 @@ export class Player {
     this.ends = new AbortController();
     this.#build(dress(element));
     this.scene = mountScene(this.stage, data, { ...options, theme: this.wish });
-    this.curves = mountCurves(this.side, data, { theme: this.wish, onPick: (time) => this.#seek(placeOf(this.data.times, time)) });
+    this.side.append(make('div', { className: 'lines' }), this.known);
+    this.curves = mountCurves(this.side.firstChild, data, { theme: this.wish, onPick: (time) => this.#seek(placeOf(this.data.times, time)) });
     this.#write();
     this.#face();
     this.setColour(options.colour ?? 'initial');
@@ -97,6 +102,7 @@ export class Player {
     this.header = make('header', { hidden: this.options.header === false }, this.title, this.subtitle);
     this.stage = make('div');
     this.side = make('div', { className: 'side' });
+    this.known = make('p', { className: 'known' });
     this.button = make('button', { className: 'play', type: 'button', onclick: () => this.#toggle() });
     this.slider = make('input', { type: 'range', min: '0', step: '1', 'aria-label': 'time', oninput: () => this.#slid() });
     this.clock = make('b');
@@ -132,6 +138,7 @@ export class Player {
       save('PNG', 'Save the scene as a picture', async () => this.#download(await this.screenshot(), 'png')),
       save('SVG', 'Save the curves as a drawing', async () => this.#download(new Blob([this.curvesSvg()], { type: 'image/svg+xml' }), 'svg')),
     );
+    this.more.append(save('GIF', 'Save the whole run as a film that plays anywhere', async () => this.#download(await this.gif(), 'gif')));
     if (typeof MediaRecorder === 'undefined') return;
     this.more.append(save('WebM', 'Save the whole run as a film', async () => this.#download(await this.record(), 'webm')));
   }
@@ -147,6 +154,7 @@ export class Player {
     this.colours.hidden = !data.clusters;
     this.byCluster.textContent = `by ${data.groups ?? 'cluster'}`;
     this.side.hidden = !data.curves.length;
+    this.known.textContent = data.theory ?? '';
     this.box.classList.toggle('alone', !data.curves.length);
     this.box.setAttribute('aria-label', data.title);
     const code = (/** @type {string} */ text) => (text ? [make('code', {}, text)] : []);
@@ -329,6 +337,32 @@ export class Player {
     this.play();
     requestAnimationFrame(paint);
     return /** @type {Promise<Blob>} */ (done);
+  }
+
+  /** @returns {Promise<Blob>} the whole run as a GIF of the scene, at speed one whatever the speed of this machine */
+  async gif() {
+    this.pause();
+    const { place } = this;
+    const first = this.scene.compose();
+    const shrink = Math.min(1, GIF_WIDTH / first.width);
+    const canvas = make('canvas', { width: Math.round(shrink * first.width), height: Math.round(shrink * first.height) });
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', { willReadFrequently: true }));
+    const last = this.data.times.length - 1;
+    const count = Math.max(2, Math.round((this.options.seconds ?? 12) * GIF_RATE));
+    const picture = (/** @type {number} */ share) => {
+      this.#seek(share * last);
+      pen.drawImage(this.scene.compose(first), 0, 0, canvas.width, canvas.height);
+      return pen.getImageData(0, 0, canvas.width, canvas.height).data;
+    };
+    const film = new GifFilm(canvas.width, canvas.height, paletteOf([0, 0.25, 0.5, 1].map(picture)), Math.round(100 / GIF_RATE));
+    for (let k = 0; k < count; k += 1) {
+      film.add(picture(k / (count - 1)));
+      this.live.textContent = k % 25 ? this.live.textContent : `${Math.round((100 * k) / count)} %`;
+      // eslint-disable-next-line no-await-in-loop -- the page stays alive between pictures
+      await new Promise((ready) => { setTimeout(ready); });
+    }
+    this.#seek(place);
+    return new Blob(/** @type {BlobPart[]} */ (film.finished()), { type: 'image/gif' });
   }
 
   /**

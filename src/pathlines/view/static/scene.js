@@ -6,7 +6,7 @@
 import { dragged, newCamera, zoomed } from './camera.js';
 import { FlatPainter } from './flat.js';
 import { Frames, placeOf } from './frames.js';
-import { GlPainter } from './gl.js';
+import { FINE_TRAILS, GLOWING, GlPainter } from './gl.js';
 import { drawOver, drawUnder } from './overlay.js';
 import { initialColours, themeOf } from './palette.js';
 import { dress } from './dress.js';
@@ -22,6 +22,10 @@ import { dress } from './dress.js';
 
 /** So many segments of trails are drawn at most: more make a machine without a graphics card stutter. */
 const MOST_SEGMENTS = 24000;
+/** The same of lines of one pixel, which many tokens have: they are most of a picture's time in software. */
+const MOST_LINES = 12000;
+/** Trails shorter than this many frames are left out. */
+const SHORTEST = 0.6;
 /** Milliseconds between two pictures above which the scene draws less. */
 const TOO_SLOW = 36;
 
@@ -161,7 +165,9 @@ export class Scene {
   get look() {
     const { clientWidth: width, clientHeight: height } = this.box;
     const wanted = this.options.trail ?? 0.1 * this.frames.count;
-    const trail = Math.min(wanted, MOST_SEGMENTS / this.frames.n, 32) * 0.5 ** this.thrift;
+    const most = this.frames.n > FINE_TRAILS ? MOST_LINES : MOST_SEGMENTS;
+    const length = Math.min(wanted, most / this.frames.n, 32) * 0.5 ** this.thrift;
+    const trail = length < SHORTEST ? 0 : length;
     const ratio = this.thrift > 1 ? 1 : Math.min(window.devicePixelRatio || 1, 2);
     const kept = this.frames.space === 'ellipses' ? 0 : trail;
     return {
@@ -182,9 +188,18 @@ export class Scene {
     const still = [look.camera, look.theme, look.width, look.height, look.ratio, frames].every((v, k) => v === this.seen[k]);
     if (!still || frames.space === 'ellipses') drawUnder(context(this.under), frames, look);
     this.seen = [look.camera, look.theme, look.width, look.height, look.ratio, frames];
-    if (frames.space !== 'ellipses') this.painter.draw(look);
+    // The globe of many tokens is a picture of its own, which only another camera changes: half of the work in software.
+    const apart = frames.space === 'sphere' && this.kind === 'webgl' && frames.n > GLOWING;
+    if (apart && !still) {
+      this.painter.draw({ ...look, part: 'globe' });
+      const under = context(this.under);
+      under.setTransform(1, 0, 0, 1, 0, 0);
+      under.clearRect(0, 0, this.under.width, this.under.height);
+      under.drawImage(this.canvas, 0, 0);
+    }
+    if (frames.space !== 'ellipses') this.painter.draw(apart ? { ...look, part: 'tokens' } : look);
     drawOver(context(this.over), frames, look);
-    this.under.hidden = frames.space === 'sphere';
+    this.under.hidden = frames.space === 'sphere' && !apart;
     this.over.hidden = !frames.labels && !frames.data.overlays.length;
   }
 
