@@ -64,6 +64,50 @@ def test_claims_are_verified_on_a_cluster(local, results_folder):
     assert all(f.stored for f in verify_jobs(jobs, store=Store(), on=local.scheduler_address))
 
 
+CLAIM = """
+from pathlines.claim import Evidence, claim, relative
+from pathlines.foundation.papers import Paper
+from pathlines.foundation.setting import Setting
+
+class Plain(Setting):
+    x: float = 1.0
+
+PAPER = Paper("me", "Mine", ("Me",), "0000.00000", 2026)
+claim("shipped/seven", PAPER, "seven", "7 x", where="here", models=("sa",), quick=Plain(),
+      within={"y": relative(0.01, "exact")}, simulate=lambda s: Evidence({"y": [7 * s.x]}),
+      predict=lambda s: Evidence({"y": [7.0 * s.x]}))
+"""
+
+
+@pytest.mark.slow
+def test_a_claim_of_a_persons_own_is_sent_to_workers_that_do_not_have_its_file(
+    local, results_folder, tmp_path, monkeypatch
+):
+    """Its file vanishes before the worker looks; the outcome lies where the driver asks."""
+    from pathlines.foundation.load import load_file
+    from pathlines.store import Store
+
+    mine = tmp_path / "mine.py"
+    mine.write_text(CLAIM)
+    load_file(mine)
+    job = Job("shipped/seven", "quick", {"x": 2.0}, load=(str(mine),))
+    where = job.address
+    asked = cluster.DaskCluster.spread
+
+    def vanished(self, function, groups, started=None):
+        mine.unlink()
+        yield from asked(self, function, groups, started)
+
+    monkeypatch.setattr(cluster.DaskCluster, "spread", vanished)
+    (found,) = verify_jobs([job], store=Store(), on=local.scheduler_address)
+    monkeypatch.setattr(cluster.DaskCluster, "spread", asked)
+    assert found.outcome is not None, found.failure
+    assert found.outcome.verdict == "holds"
+    mine.write_text(CLAIM)
+    assert job.address == where
+    assert next(verify_jobs([job], store=Store(), on=local.scheduler_address)).stored
+
+
 def test_workers_with_other_code_are_refused_at_the_start(local, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "engine_code", lambda: str(os.getpid()))
     monkeypatch.setattr(cluster.DaskCluster, "spread", lambda *a: pytest.fail("nothing must run"))

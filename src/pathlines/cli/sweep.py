@@ -20,6 +20,7 @@ OWN = (
     "full",
     "on",
     "workers",
+    "store",
     "out",
     "figure",
     "dry_run",
@@ -51,6 +52,10 @@ On = Annotated[
     typer.Option("--on", help="serial, processes, dask, tcp://… (a scheduler) or cluster.toml.", show_default=False),
 ]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Worker processes: one per core.")]
+StoreAt = Annotated[
+    str | None,
+    typer.Option("--store", metavar="FOLDER|URL", help="Where chunks are kept: a folder, s3://bucket/folder, …"),
+]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.nc", help="Write the labelled array here.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say how many runs, how long, how large; run none.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Run again what failed.")]
@@ -96,6 +101,7 @@ def sweep(
     full: FullClaim = False,
     on: On = None,
     workers: Workers = None,
+    store: StoreAt = None,
     out: Out = None,
     figure: Figure = None,
     dry_run: DryRun = False,
@@ -132,12 +138,12 @@ def sweep(
     check_engine(where)
     if out is not None:
         made = _beside(made, out, extend, refine)
-    forecast = _foreseen(made, refine, force)
+    forecast = _foreseen(made, refine, force, store)
     with Board(as_json, where) as board:
         _announce(made, forecast, where, board)
         if dry_run:
             return
-        how = {"on": where, "fresh": fresh, "retry_failed": retry_failed, "workers": workers}
+        how = {"on": where, "fresh": fresh, "retry_failed": retry_failed, "workers": workers, "store": store}
         data = _run(made, board, refine, **how)
         board.say("finished", **board.last._asdict(), errors=data.attrs["errors"].split("\n"))
         found = None if near is None else _asymptotics(data, along, near, board)
@@ -158,11 +164,11 @@ def _beside(made: Any, out: Path, extend: bool, refine: int | None) -> Any:
     return made
 
 
-def _foreseen(made: Any, refine: int | None, force: bool) -> Any:
+def _foreseen(made: Any, refine: int | None, force: bool, store: str | None = None) -> Any:
     """What it will cost; refused where that is too much."""
     from pathlines.sweep.foresight import check_forecast
 
-    forecast = made.predict() if refine is None else made.predict().of_runs(refine)
+    forecast = made.predict(store) if refine is None else made.predict(store).of_runs(refine)
     check_forecast(made.known.title, forecast, force)
     return forecast
 

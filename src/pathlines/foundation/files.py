@@ -17,9 +17,9 @@ ORPHANED = 3600.0
 
 
 def default_root() -> Path:
-    """Where results are kept: $PATHLINES_STORE, else the user's cache folder."""
+    """Where results are kept: $PATHLINES_STORE, else the user's cache folder; a URL there is for studies alone."""
     named = os.environ.get("PATHLINES_STORE")
-    if named:
+    if named and "://" not in named:
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathlines"
 

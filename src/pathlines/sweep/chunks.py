@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
+from pathlines.foundation.errors import StoreError
+from pathlines.foundation.files import default_root
 from pathlines.store.results import Store
+from pathlines.sweep.leases import clear_abandoned, leased
 from pathlines.sweep.plan import Keys
 from pathlines.sweep.points import MISSING, Layout, Results, concatenated
+from pathlines.sweep.remote import RemoteStore, clear_abandoned_there, is_url, leased_there, local_root
 
 FOLDER = "studies"
 SUFFIX = ".chunk"
 VALUE = "value "
 """Before the names of variables in a file."""
+
+
+def study_root(root: Path | str | None) -> str:
+    """The folder or URL of a store: the one given, else $PATHLINES_STORE, else the user's cache folder."""
+    named = os.environ.get("PATHLINES_STORE", "") if root is None else str(root)
+    return named if is_url(named) else local_root(named or default_root())
 
 
 class Kept(NamedTuple):
@@ -33,15 +45,35 @@ class ChunkStore:
     """The chunks of one subject at one state of its code."""
 
     def __init__(self, root: Path | str | None, subject: str) -> None:
-        self.store = Store(Store(root).root / FOLDER / subject)
+        self.root, self.subject = study_root(root), subject
+        self.store: Store | RemoteStore
+        if is_url(self.root):
+            self.store = RemoteStore(f"{self.root.rstrip('/')}/{FOLDER}/{subject}")
+        else:
+            self.store = Store(Path(self.root) / FOLDER / subject)
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
+        """Where they lie, on this machine."""
+        if isinstance(self.store, RemoteStore):
+            raise StoreError(f"The store {self.store.url} is no folder of this machine.")
         return self.store.root
+
+    def leased(self, name: str) -> AbstractContextManager[bool]:
+        """Whether a chunk is ours for the length of a block."""
+        return leased_there(self.store, name) if isinstance(self.store, RemoteStore) else leased(self.folder, name)
+
+    def clear_abandoned(self) -> None:
+        """Remove leases that killed processes left."""
+        if isinstance(self.store, RemoteStore):
+            clear_abandoned_there(self.store)
+        else:
+            clear_abandoned(self.folder)
 
     def names(self) -> set[str]:
         """Names of all chunks that are there; what a killed writer left unfinished begins with a dot."""
+        if isinstance(self.store, RemoteStore):
+            return self.store.names(SUFFIX)
         return {path.stem for path in self.folder.glob(f"[!.]*{SUFFIX}")} if self.folder.is_dir() else set()
 
     def get(self, name: str) -> Kept | None:

@@ -179,17 +179,26 @@ def _from_file(path: Path) -> Any:
 
 def _files_of(subject: Subject) -> Files:
     """The files of a person that the subject stands on."""
-    own = (*subject.files, *([subject.home] if subject.home.endswith(".py") else []))
-    return tuple((path, Path(path).read_text(encoding="utf-8")) for path in user_files(own)) if own else ()
+    return texts_of((*subject.files, *([subject.home] if subject.home.endswith(".py") else [])))
+
+
+def texts_of(files: tuple[str, ...]) -> Files:
+    """Files of a person, and those that they import, with what is in them: to be sent along."""
+    return tuple((path, Path(path).read_text(encoding="utf-8")) for path in user_files(files)) if files else ()
 
 
 def work_elsewhere(item: tuple[Task, Files]) -> Report:
     """A task on a machine that may not have the files of the driver."""
     task, files = item
-    place = dict(zip((path for path, _ in files), _unpacked(files), strict=True))
+    place = places_here(files)
     subject = task.subject
     home, own = place.get(subject.home, subject.home), tuple(place.get(f, f) for f in subject.files)
     return work(msgspec.structs.replace(task, subject=msgspec.structs.replace(subject, home=home, files=own)))
+
+
+def places_here(files: Files) -> dict[str, str]:
+    """Where each file that was sent along lies on this machine."""
+    return dict(zip((path for path, _ in files), _unpacked(files), strict=True))
 
 
 def _unpacked(files: Files) -> list[str]:

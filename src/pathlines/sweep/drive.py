@@ -14,7 +14,6 @@ from pathlines.foundation.errors import PathlinesError, StoreError
 from pathlines.sweep.chunks import ChunkStore, Kept
 from pathlines.sweep.engines import Engine
 from pathlines.sweep.grid import Grid
-from pathlines.sweep.leases import clear_abandoned
 from pathlines.sweep.plan import Chunk, StudyPlan
 from pathlines.sweep.points import MISSING, Layout, gathered
 from pathlines.sweep.subject import Subject
@@ -50,8 +49,8 @@ class _Part(NamedTuple):
 class Drive:
     """One run of a plan with its grid."""
 
-    def __init__(self, plan: StudyPlan, subject: Subject, chunks: ChunkStore, root: str) -> None:
-        self.plan, self.subject, self.chunks, self.root = plan, subject, chunks, root
+    def __init__(self, plan: StudyPlan, subject: Subject, chunks: ChunkStore) -> None:
+        self.plan, self.subject, self.chunks, self.root = plan, subject, chunks, chunks.root
         self.grid = Grid(plan.shape)
         self.computed = self.recalled = 0
         self.began = time.monotonic()
@@ -87,7 +86,7 @@ class Drive:
     def through(self, left: list[_Part], engine: Engine) -> Iterator[Standing]:
         """Compute what is left, with how it stands after each chunk."""
         self._code = engine_code()
-        clear_abandoned(self.chunks.folder)
+        self.chunks.clear_abandoned()
         while left:
             held: list[_Part] = []
             again: list[_Part] = []
@@ -126,7 +125,7 @@ class Drive:
         return self._finished(part, Report(1, 1))
 
     def _task(self, part: _Part, number: int) -> Task:
-        name, program, folder = part.chunk.name, part.chunk.program, self.chunks.folder.name
+        name, program, folder = part.chunk.name, part.chunk.program, self.chunks.subject
         keys, points = self.plan.keys(part.where), self.plan.points(part.where)
         return Task(self.subject, self.root, folder, name, program, number, keys, points, self._code, part.again)
 

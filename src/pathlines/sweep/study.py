@@ -7,7 +7,6 @@ settings that share a compiled program must run as one batch and results are add
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +17,14 @@ import xarray as xr
 
 from pathlines.claim.base import Claim
 from pathlines.foundation.errors import ArgumentError, finite_array, positive_integer, require
-from pathlines.foundation.files import default_root, write_whole
+from pathlines.foundation.files import write_whole
 from pathlines.foundation.setting import fields
 from pathlines.integrate.checked import time_grid
 from pathlines.integrate.run import provenance
 from pathlines.store.address import address
 from pathlines.store.results import Store, file_bytes
 from pathlines.sweep.axes import Axis, made_axes
-from pathlines.sweep.chunks import ChunkStore
+from pathlines.sweep.chunks import ChunkStore, study_root
 from pathlines.sweep.drive import Drive, Standing
 from pathlines.sweep.engines import Engine, check_engine, engine_named, live_only
 from pathlines.sweep.foresight import Forecast, chunk_size, foreseen, with_record
@@ -169,9 +168,10 @@ class Study:
         ``on`` is "serial" (this process, runs of models on all its cores), "processes" (``workers`` of them) or a Dask
         cluster: "dask" starts one here, "tcp://…" joins one, "cluster.toml" makes one of SLURM's or PBS's. ``fresh``
         computes again what the store has, ``retry_failed`` what failed. ``out`` is a netCDF file that must not hold
-        another study, unless ``extend`` says that its points belong to this one too. ``watch`` hears how it stands
-        after each chunk, and ``announce`` what it runs on (of Dask: where its dashboard is). Interrupted or killed, the
-        same call goes on from there.
+        another study, unless ``extend`` says that its points belong to this one too. ``store`` is a folder, or a URL
+        that fsspec knows (s3://bucket/folder) and every worker reaches; $PATHLINES_STORE by default. ``watch`` hears
+        how it stands after each chunk, and ``announce`` what it runs on (of Dask: where its dashboard is). Interrupted
+        or killed, the same call goes on from there.
         """
         if reading_a_script():
             raise EnoughRead
@@ -184,6 +184,7 @@ class Study:
         path = None if out is None else Path(out)
         if path is not None:
             require_same(path, self.outline())
+        _check_reach(self._chunks(store).root, on)
         with self.engine(on, workers) as engine:
             if announce is not None:
                 announce(engine.label)
@@ -222,7 +223,7 @@ class Study:
         chunks.store.check_writable()
         if fresh:
             chunks.forget(chunk.name for chunk in plan.chunks())
-        drive = Drive(plan, self.known.subject, chunks, str(chunks.folder.parents[1]))
+        drive = Drive(plan, self.known.subject, chunks)
         left = drive.recall(retry)
         if watch is not None:
             watch(drive.standing())
@@ -234,7 +235,7 @@ class Study:
     def collect(self, store: str | Path | Store | None = None) -> xr.Dataset:
         """What the store has of it, without computing anything; the rest is missing."""
         chunks = self._chunks(store)
-        drive = Drive(self.plan(), self.known.subject, chunks, str(chunks.folder.parents[1]))
+        drive = Drive(self.plan(), self.known.subject, chunks)
         drive.recall()
         return self._labelled(drive)
 
@@ -247,11 +248,11 @@ class Study:
         )
 
     def _chunks(self, store: str | Path | Store | None) -> ChunkStore:
-        root = store.root if isinstance(store, Store) else Path(store) if store is not None else default_root()
+        root = study_root(store.root if isinstance(store, Store) else store)
         subject = msgspec.to_builtins(self.known.subject)
         told = {k: v for k, v in subject.items() if k not in ("files", "home")}
         where = address(f"{self.known.subject.kind}/{self.known.title}", told, self.known.code())
-        return ChunkStore(os.fspath(root), where.replace("<", "").replace(">", ""))
+        return ChunkStore(root, where.replace("<", "").replace(">", ""))
 
     def outline(self) -> dict[str, Any]:
         """What the study is, in plain values."""
@@ -266,3 +267,9 @@ class Study:
     def __repr__(self) -> str:
         dims = " × ".join(f"{axis.dim} {len(axis)}" for axis in self.axes) or "one setting"
         return f"Study of {self.known.title}: {dims}, {self.plan().count} runs"
+
+
+def _check_reach(root: str, on: str | Engine) -> None:
+    """Refuse a store in the memory of this process for workers that are others."""
+    if root.startswith("memory://") and isinstance(on, str) and on != "serial":
+        raise ArgumentError("A store at memory:// is in this process alone: use on='serial', or a folder.")

@@ -11,7 +11,6 @@ from pathlines.foundation.errors import PathlinesError, StoreError
 from pathlines.foundation.precision import enable_float64
 from pathlines.store.code import fingerprint
 from pathlines.sweep.chunks import ChunkStore, matched
-from pathlines.sweep.leases import leased
 from pathlines.sweep.locate import located
 from pathlines.sweep.plan import Keys
 from pathlines.sweep.points import DONE, MISSING, Points, one_line
@@ -68,7 +67,7 @@ def work(task: Task) -> Report:
 def done(task: Task, known: Known) -> Report:
     """Compute and keep the points of a chunk that nobody else is at work on and nobody has finished."""
     store = ChunkStore(task.root, task.folder)
-    with leased(store.folder, task.chunk) as mine:
+    with store.leased(task.chunk) as mine:
         if not mine:
             return Report(held=True)
         there = None if task.again or task.chunk not in store.names() else store.get(task.chunk)

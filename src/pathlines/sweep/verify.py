@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,7 +25,7 @@ from pathlines.foundation.programs import make_room_for_programs
 from pathlines.store.address import address
 from pathlines.store.code import fingerprint
 from pathlines.store.results import Store
-from pathlines.sweep.cluster import DaskCluster, is_cluster
+from pathlines.sweep.cluster import DaskCluster, Files, is_cluster, places_here, texts_of
 from pathlines.sweep.workers import Aside, Lost, spread
 
 
@@ -226,14 +227,42 @@ def _in_processes(
         yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
 
 
+class _Sent(NamedTuple):
+    """A job with the files of a person that it needs, and where its outcome belongs."""
+
+    job: Job
+    files: Files
+    address: str
+
+
+def _elsewhere(item: _Sent) -> _Result:
+    """A job on a machine that may not have the files of the driver."""
+    try:
+        place = places_here(item.files)
+    except OSError as error:
+        return _Result("", b"", f"{type(error).__name__}: {error}")
+    own = tuple(place.get(str(Path(f).resolve()), f) for f in item.job.load)
+    return _in_worker(msgspec.structs.replace(item.job, load=own))
+
+
 def _on_a_cluster(
     jobs: list[Job], store: Store, on: str, workers: int | None, started: Callable[[Job], None] | None
 ) -> Iterator[Finished]:
-    """Workers of a cluster judge, and this process keeps the outcomes; files to load must be there too."""
+    """Workers of a cluster judge, and this process keeps the outcomes.
+
+    Files to load are sent along as they were at the start, so outcomes lie under the addresses that they had then.
+    """
     cluster = DaskCluster(on, workers)
+    sent = {load: texts_of(load) for load in {job.load for job in jobs}}
+    groups = [[_Sent(job, sent[job.load], job.address) for job in group] for group in _groups(jobs)]
+    ordered = sorted(groups, key=lambda group: _seconds([item.job for item in group]), reverse=True)
+    tell = None if started is None else lambda item: started(item.job)
     try:
-        for job, result in cluster.spread(_in_worker, sorted(_groups(jobs), key=_seconds, reverse=True), started):
-            yield Finished(job, None, result.reason) if isinstance(result, Lost) else _finish(job, result, store)
+        for item, result in cluster.spread(_elsewhere, ordered, tell):
+            if isinstance(result, Lost):
+                yield Finished(item.job, None, result.reason)
+            else:
+                yield _finish(item.job, result._replace(address=item.address) if item.files else result, store)
     finally:
         cluster.close()
 
