@@ -21,6 +21,7 @@ from pathlines.sweep import planner as planner
 from pathlines.sweep import points as points
 from pathlines.sweep import recall as recall
 from pathlines.sweep import refine as refine
+from pathlines.sweep import remote as remote
 from pathlines.sweep import request as request
 from pathlines.sweep import study_file as study_file
 from pathlines.sweep import subject as subject
@@ -55,6 +56,7 @@ from pathlines.sweep.planner import PlannedArchitecture as PlannedArchitecture
 from pathlines.sweep.points import Points as Points
 from pathlines.sweep.engines import Processes as Processes
 from pathlines.sweep.recall import Recall as Recall
+from pathlines.sweep.remote import RemoteStore as RemoteStore
 from pathlines.sweep.tasks import Report as Report
 from pathlines.sweep.request import Request as Request
 from pathlines.sweep.points import Results as Results
@@ -72,9 +74,11 @@ from pathlines.sweep.request import can_draw as can_draw
 from pathlines.sweep.engines import check_engine as check_engine
 from pathlines.sweep.foresight import check_forecast as check_forecast
 from pathlines.sweep.request import check_size as check_size
+from pathlines.sweep.remote import check_url as check_url
 from pathlines.sweep.foresight import chunk_size as chunk_size
 from pathlines.sweep.verify import claims_aside as claims_aside
 from pathlines.sweep.leases import clear_abandoned as clear_abandoned
+from pathlines.sweep.remote import clear_abandoned_there as clear_abandoned_there
 from pathlines.sweep.request import compute as compute
 from pathlines.sweep.points import concatenated as concatenated
 from pathlines.sweep.model_runs import cores as cores
@@ -99,11 +103,14 @@ from pathlines.sweep.generic_ends import generic_ends as generic_ends
 from pathlines.sweep.half_collapse import half_collapse_time as half_collapse_time
 from pathlines.sweep.half_collapse import half_collapse_times as half_collapse_times
 from pathlines.sweep.cluster import is_cluster as is_cluster
+from pathlines.sweep.remote import is_url as is_url
 from pathlines.sweep.outline import joined_axes as joined_axes
 from pathlines.sweep.model_runs import lane_width as lane_width
 from pathlines.sweep.request import law_of as law_of
 from pathlines.sweep.leases import leased as leased
+from pathlines.sweep.remote import leased_there as leased_there
 from pathlines.sweep.engines import live_only as live_only
+from pathlines.sweep.remote import local_root as local_root
 from pathlines.sweep.locate import located as located
 from pathlines.sweep.axes import made_axes as made_axes
 from pathlines.sweep.chunks import matched as matched
@@ -117,6 +124,7 @@ from pathlines.sweep.points import one_line as one_line
 from pathlines.sweep.outline import outline_of as outline_of
 from pathlines.sweep.points import padded as padded
 from pathlines.sweep.phase import phase_diagram as phase_diagram
+from pathlines.sweep.cluster import places_here as places_here
 from pathlines.sweep.planner import plan_collapse as plan_collapse
 from pathlines.sweep.outline import read_outline as read_outline
 from pathlines.sweep.locate import reading_a_script as reading_a_script
@@ -132,11 +140,14 @@ from pathlines.sweep.engines import shared_out as shared_out
 from pathlines.sweep.workers import spread as spread
 from pathlines.sweep.study import study as study
 from pathlines.sweep.study_file import study_in as study_in
+from pathlines.sweep.chunks import study_root as study_root
 from pathlines.sweep.axes import takes_fractions as takes_fractions
+from pathlines.sweep.cluster import texts_of as texts_of
 from pathlines.sweep.request import usual_record as usual_record
 from pathlines.sweep.verify import verify as verify
 from pathlines.sweep.verify import verify_aside as verify_aside
 from pathlines.sweep.verify import verify_jobs as verify_jobs
+from pathlines.sweep.general_weights import weighted_shares as weighted_shares
 from pathlines.sweep.foresight import with_record as with_record
 from pathlines.sweep.workers import without_the_script as without_the_script
 from pathlines.sweep.tasks import work as work
