@@ -61,6 +61,17 @@ def test_no_two_public_things_share_a_name():
             assert public[name] == top[name], (package, name)
 
 
+MISLEADING = {
+    "trust", "closure", "certificate", "landscape", "minimise", "Parameters", "Markers", "Linear", "Identity", "Fixed",
+    "identity", "summed", "sampled", "admitted", "beyond", "is_ripe",
+}  # fmt: skip
+"""Names that said too little of what they named; they were given up."""
+
+
+def test_names_that_were_given_up_stay_away():
+    assert [(package, name) for package in namespaces() for name in MISLEADING & set(homes(package))] == []
+
+
 def test_the_top_tier_is_small():
     tier = set(pl.__all__) - set(pl.OBSERVABLES)
     assert 20 <= len(tier) <= 55

@@ -96,7 +96,8 @@ def _step(model: Any, x: Array, step: Array) -> Array:
 
 
 def _advanced(model: Any, x: Array, number: Array, step: Array, layered: bool) -> Array:
-    return model.layer(x, number * step, step) if layered else _step(model, x, step)
+    time = jnp.asarray(number, jnp.result_type(step)) * step
+    return model.layer(x, time, step) if layered else _step(model, x, step)
 
 
 @eqx.filter_jit

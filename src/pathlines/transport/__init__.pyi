@@ -7,11 +7,11 @@ from pathlines.transport import schedule as schedule
 from pathlines.transport import sphere as sphere
 from pathlines.transport import targets as targets
 from pathlines.transport import verifier as verifier
+from pathlines.transport.parameters import EstimatorSettings as EstimatorSettings
 from pathlines.transport.estimator import FlowEstimator as FlowEstimator
 from pathlines.transport.estimator import FlowReport as FlowReport
 from pathlines.transport.targets import GaussianMixture as GaussianMixture
 from pathlines.transport.estimator import NotNumbersError as NotNumbersError
-from pathlines.transport.parameters import Parameters as Parameters
 from pathlines.transport.schedule import PieceSchedule as PieceSchedule
 from pathlines.transport.proximal_sampler import ProximalSample as ProximalSample
 from pathlines.transport.proximal_sampler import ProximalSampler as ProximalSampler

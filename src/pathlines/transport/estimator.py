@@ -15,7 +15,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer
 from pathlines.transport.euclid.schedule import EuclideanSchedule
-from pathlines.transport.parameters import Parameters
+from pathlines.transport.parameters import EstimatorSettings
 
 ESTIMATED = "held-out likelihood; KL by nearest neighbours of held-out samples"
 """How flows that were fitted to samples are judged."""
@@ -54,7 +54,7 @@ def reported(flow: EuclideanSchedule, seconds: float, method: str, **errors: Any
     return FlowReport(flow.count, flow.switches, flow.log_lipschitz(), trip, seconds, method, **errors)
 
 
-class FlowEstimator(Parameters):
+class FlowEstimator(EstimatorSettings):
     """Base of the estimators; parameters are the arguments of ``__init__``, results end in an underscore."""
 
     schedule_: EuclideanSchedule

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pathlines.foundation.errors import ArgumentError
 
 
-class Parameters:
+class EstimatorSettings:
     """Parameters are the arguments of ``__init__``, kept under their names."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

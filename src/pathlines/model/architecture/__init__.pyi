@@ -5,9 +5,9 @@ from pathlines.model.architecture import random_gradients as random_gradients
 from pathlines.model.architecture import residual_stream as residual_stream
 from pathlines.model.architecture import rotary as rotary
 from pathlines.model.architecture import token_embedding as token_embedding
+from pathlines.model.architecture.random_gradients import DrawnMatrix as DrawnMatrix
 from pathlines.model.architecture.random_gradients import GradientModule as GradientModule
 from pathlines.model.architecture.random_gradients import GradientSample as GradientSample
-from pathlines.model.architecture.random_gradients import Linear as Linear
 from pathlines.model.architecture.random_architecture import RandomArchitecture as RandomArchitecture
 from pathlines.model.architecture.random_encoder import RandomEncoder as RandomEncoder
 from pathlines.model.architecture.residual_stream import ResidualStream as ResidualStream

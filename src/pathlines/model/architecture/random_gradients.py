@@ -23,7 +23,7 @@ _DENSITY = np.float32(1 / np.sqrt(2 * np.pi))
 
 
 @dataclass
-class Linear:
+class DrawnMatrix:
     """y = xW, used once or at every depth; its gradient adds up over uses."""
 
     weight: Array
@@ -85,14 +85,14 @@ class GradientModule:
         kind = np.float32 if self.dtype == np.float32 else np.float64
         return self.dtype.type(sigma) * self.rng.standard_normal(shape, dtype=kind)
 
-    def _drawn_layer(self) -> dict[str, Linear]:
+    def _drawn_layer(self) -> dict[str, DrawnMatrix]:
         a, s = self.architecture, self.architecture.deviations
         d, heads, pairs = a.width, a.attention_width, a.kv_heads * a.head_dim
         shapes = {"query": (d, heads), "key": (d, pairs), "value": (d, pairs), "output": (heads, d)}
         if a.mlp_width:
             shapes |= {"mlp_in": (d, a.mlp_width), "mlp_out": (a.mlp_width, d)}
             shapes |= {"mlp_gate": (d, a.mlp_width)} if a.gated else {}
-        return {name: Linear(self.normal(getattr(s, name), *shape)) for name, shape in shapes.items()}
+        return {name: DrawnMatrix(self.normal(getattr(s, name), *shape)) for name, shape in shapes.items()}
 
     def forward(self, h: Array) -> list[Array]:
         """The stream at every depth; the way back is kept."""
@@ -113,7 +113,7 @@ class GradientModule:
                 found.append(gradient)
         return found[::-1]
 
-    def _steps(self) -> list[Callable[[dict[str, Linear], Array], tuple[Array, Pull]]]:
+    def _steps(self) -> list[Callable[[dict[str, DrawnMatrix], Array], tuple[Array, Pull]]]:
         a = self.architecture
         if a.placement == "parallel":
             return [self._parallel]
@@ -121,7 +121,7 @@ class GradientModule:
         perceptron = lambda w, h: self._added(w, h, self._perceptron, a.mlp_residual)  # noqa: E731
         return [attention, perceptron] if a.mlp_width else [attention]
 
-    def _parallel(self, weights: dict[str, Linear], h: Array) -> tuple[Array, Pull]:
+    def _parallel(self, weights: dict[str, DrawnMatrix], h: Array) -> tuple[Array, Pull]:
         a = self.architecture
         x, to_norm = self.normed(h)
         one, first = self._attention(weights, x)
@@ -129,7 +129,7 @@ class GradientModule:
         s, m = a.attention_residual, a.mlp_residual
         return a.skip * h + s * one + m * two, lambda g: a.skip * g + to_norm(first(s * g) + second(m * g))
 
-    def _added(self, weights: dict[str, Linear], h: Array, branch: Any, residual: float) -> tuple[Array, Pull]:
+    def _added(self, weights: dict[str, DrawnMatrix], h: Array, branch: Any, residual: float) -> tuple[Array, Pull]:
         a, same = self.architecture, lambda g: g
         x, to_norm = (h, same) if a.placement == "post" else self.normed(h)
         y, back = branch(weights, x)
@@ -148,7 +148,7 @@ class GradientModule:
         a = self.architecture
         return _normed(h, a.norm_gain, a.norm_epsilon, a.norm == "layer")
 
-    def _attention(self, weights: dict[str, Linear], x: Array) -> tuple[Array, Pull]:
+    def _attention(self, weights: dict[str, DrawnMatrix], x: Array) -> tuple[Array, Pull]:
         a, n = self.architecture, len(x)
         (q, to_q), (k, to_k), (v, to_v) = (weights[name](x) for name in ("query", "key", "value"))
         split = lambda y: y.reshape(n, -1, a.head_dim).swapaxes(0, 1)  # noqa: E731
@@ -204,7 +204,7 @@ class GradientModule:
             found = np.where(hidden, self.dtype.type(-np.inf), found)
         return found
 
-    def _perceptron(self, weights: dict[str, Linear], x: Array) -> tuple[Array, Pull]:
+    def _perceptron(self, weights: dict[str, DrawnMatrix], x: Array) -> tuple[Array, Pull]:
         a = self.architecture
         inner, to_inner = weights["mlp_in"](x)
         if not a.gated:
@@ -280,7 +280,7 @@ class GradientSample:
         if a.embedding_norm:
             h, back = self.module.normed(h)
         if a.embedding_width:
-            projection = Linear(normal(a.deviations.projection, self.width, a.width))
+            projection = DrawnMatrix(normal(a.deviations.projection, self.width, a.width))
             h, to_inner = projection(h)
             norm = back
             back = lambda g: norm(to_inner(g))  # noqa: E731

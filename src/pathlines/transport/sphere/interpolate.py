@@ -14,7 +14,7 @@ import numpy as np
 
 from pathlines.foundation.errors import ArgumentError, finite_number, positive_integer, require
 from pathlines.foundation.numbers import one_of
-from pathlines.transport.parameters import Parameters
+from pathlines.transport.parameters import EstimatorSettings
 from pathlines.transport.sphere.disentangle import equal_prompts, merged, same_measure
 from pathlines.transport.sphere.grouping import Grouping, grouping
 from pathlines.transport.sphere.measure import Measure, measures
@@ -28,7 +28,7 @@ BY_PROMPT = ("w2", "trainer_w2", "residual_w2")
 """What a report says of every prompt."""
 
 
-class MeasureInterpolator(Parameters):
+class MeasureInterpolator(EstimatorSettings):
     """One list of pieces that sends N prompts to N targets, even where the prompts share tokens.
 
     Inputs with as many atoms as their targets arrive at rounding error; Diracs and groups of atoms are reached up to
