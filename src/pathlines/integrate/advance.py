@@ -55,7 +55,8 @@ class Controls(NamedTuple):
 @dataclass(frozen=True)
 class Program:
     """What is compiled: a method, what is recorded, which time integrals are carried along, whether to watch for a form
-    that keeps more digits; ``bounded`` steps at most between two records, where the loop must have a reverse mode.
+    that keeps more digits; ``bounded`` steps at most between two records, where the loop must have a reverse mode;
+    ``shared``: the energy, last in the record, comes from the sums of the drift and rides along as a rate.
     """
 
     method: Method
@@ -65,6 +66,7 @@ class Program:
     adaptive: bool = True
     watch: bool = False
     bounded: int = 0
+    shared: bool = False
 
 
 def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
@@ -80,6 +82,11 @@ def field_of(program: Program, model: Model, start: State, end: Array) -> Any:
         now = at_time(model, t)
         snapshot = Snapshot(now, state, t, start)
         rates = tuple(o(snapshot) for o in program.accumulate)
+        if program.shared and isinstance(now, HasEnergy):
+            velocity, power, energy = now.moving(state, t)
+            energy = now.energy_deficit(state, t) if energy is None else energy
+            assert power is not None and energy is not None
+            return velocity, (*rates, power, energy)
         power = now.power(state, t) if program.power and isinstance(now, HasEnergy) else None
         if power is not None:
             rates = (*rates, power)
@@ -97,7 +104,7 @@ def fresh_carry(program: Program, state: State, t: float, h: float) -> Carry:
     """A carry at the start of a run; a step h ≤ 0 asks ``advance`` to find one."""
     dtype = jnp.result_type(*jax.tree.leaves(state))
     zero, count = constant(0, dtype), constant(0, jnp.result_type(int))
-    integrals = (zero,) * (len(program.accumulate) + program.power)
+    integrals = (zero,) * (len(program.accumulate) + program.power + program.shared)
     slope = (jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), state), integrals)
     return Carry(constant(t, dtype), state, integrals, slope, constant(h, dtype), count, count, zero, zero, count)
 
@@ -136,10 +143,13 @@ def advance(
         going, moved = lambda c: unfinished(c, target), lambda c: step(program, model, field, c, target, controls)
         c = bounded_while(going, moved, c, program.bounded) if program.bounded else jax.lax.while_loop(going, moved, c)
         reached = c.t >= target
-        return c, (reached, (*jax.lax.cond(reached, look, lambda c: nothing, c), *c.integrals))
+        kept = c.integrals[:-1] if program.shared else c.integrals
+        return c, (reached, (*jax.lax.cond(reached, look, lambda c: nothing, c), *kept))
 
     def look(c: Carry) -> tuple[Array, ...]:
-        return tuple(o(Snapshot(at_time(model, c.t), c.state, c.t, start)) for o in program.record)
+        energy = (c.slope[1][-1],) if program.shared else ()
+        looked = program.record[: len(program.record) - len(energy)]
+        return (*(o(Snapshot(at_time(model, c.t), c.state, c.t, start)) for o in looked), *energy)
 
     nothing = jax.tree.map(lambda r: jnp.zeros(r.shape, r.dtype), jax.eval_shape(look, carry))
     scan = partial(frugal_scan, length=len(times)) if program.bounded else jax.lax.scan

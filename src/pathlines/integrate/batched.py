@@ -161,10 +161,15 @@ def in_chunks(
                 column[start : start + len(ok)] = record
             failed += int(np.sum(~ok))
             bar.update(start + len(ok))
+    warn_of_failed(failed, count)
+    return columns
+
+
+def warn_of_failed(failed: int, count: int) -> None:
+    """Says how many runs did not go through."""
     if failed:
         text = f"{failed} of {count} runs stalled or diverged; their later records are NaN."
-        warnings.warn(text, PathlinesWarning, stacklevel=4)
-    return columns
+        warnings.warn(text, PathlinesWarning, stacklevel=5)
 
 
 def in_turns(work: Callable[[np.ndarray], np.ndarray], jobs: np.ndarray, lanes: int, show: bool | None) -> None:

@@ -17,10 +17,12 @@ from jaxtyping import Array, PRNGKeyArray
 from pathlines.foundation.errors import ArgumentError, finite_array, finite_number, of_kind, positive_integer, require
 from pathlines.foundation.keys import random_key
 from pathlines.foundation.programs import make_room_for_programs
+from pathlines.foundation.progress import Progress
 from pathlines.foundation.schedule import at_time
-from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings
+from pathlines.integrate.batched import Lanes, in_chunks, lane_count, one_run, shared_settings, warn_of_failed
 from pathlines.integrate.checked import Recorded, cast, checked_start, time_grid
 from pathlines.integrate.forms import Form
+from pathlines.integrate.native_many import Job, jobs_of, natively, run_jobs
 from pathlines.integrate.observe import Observable, checked_observables, positions
 from pathlines.integrate.run import Certificate, Run, describe, provenance
 from pathlines.model.base import Model, Snapshot
@@ -92,7 +94,13 @@ def ensemble(
 
     width = lane_count(*example.shape[-2:])
     groups = _groups_within(memory, width, chosen, exact, example, len(grid))
-    columns = in_chunks(work, (lanes, exact), len(number_of), width, groups, progress)
+    form = Form("tokens", 0.0, f"{width} runs per lane group, {groups} groups per chunk")
+    swept = (exact if name is None else _with(exact, name, jnp.asarray(value, example.dtype)) for value in values)
+    if natively(lanes, exact, example.shape, example.dtype) is not None:
+        form = Form("tokens", 0.0, f"{form.reason}; each run in native code")
+        columns = _in_native_code(lanes, list(swept), _starts(law, key, np.arange(runs), example.dtype), progress)
+    else:
+        columns = in_chunks(work, (lanes, exact), len(number_of), width, groups, progress)
     data = _dataset(chosen, columns, name, values, runs, grid)
     failed = int(np.isnan(columns[0].reshape(len(number_of), -1)).any(axis=1).sum())
     check = Certificate("unfinished_runs", failed, 0.0, failed == 0, f"of {len(number_of)} runs")
@@ -108,7 +116,6 @@ def ensemble(
         **({"rtol": rtol} if step is None else {"step": step}),
         "versions": provenance(),
     }
-    form = Form("tokens", 0.0, f"{width} runs per lane group, {groups} groups per chunk")
     return Run(data, (check,), (form,), "completed", setting, clock.perf_counter() - began, model, None)
 
 
@@ -158,6 +165,30 @@ def _groups(
 
     group = jax.vmap(one)
     return jax.lax.map(lambda item: group(*item), (values, samples))
+
+
+@eqx.filter_jit
+def _starts(law: Law, key: PRNGKeyArray, samples: Any, dtype: Any) -> Array:
+    return jax.vmap(lambda sample: law(jax.random.fold_in(key, sample)).astype(dtype))(samples)
+
+
+def _in_native_code(lanes: Lanes, models: list[Model], starts: Array, show: bool | None) -> list[np.ndarray]:
+    """Records of all models from the same starts, model by model."""
+    begin, runs = np.asarray(starts), len(starts)
+    count, jobs = len(models) * runs, list[Job]()
+    for k, model in enumerate(models):
+        jobs += jobs_of(model, k * runs + np.arange(runs), begin, len(lanes.grid))
+    columns: list[np.ndarray] = []
+    failed = 0
+    with Progress(f"{count} runs", count, show=show) as bar:
+        for job, found in run_jobs(lanes, jobs):
+            columns = columns or [np.empty((count, *r.shape[1:]), r.dtype) for r in found.records]
+            for column, record in zip(columns, found.records, strict=True):
+                column[job.numbers] = record
+            failed += int(np.sum(~found.finished))
+            bar.update(int(job.numbers[-1]) + 1)
+    warn_of_failed(failed, count)
+    return columns
 
 
 def _with(model: Model, name: str, value: Any) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from pathlines.integrate.checkpoint import capture, restore
 from pathlines.integrate.forms import Form, Posed, choose_form, with_sums
 from pathlines.integrate.journey import ENERGY_DEFICIT, Journey
 from pathlines.integrate.methods import Method
+from pathlines.integrate.native_path import native_run
 from pathlines.integrate.observe import checked_observables, positions
 from pathlines.integrate.run import Final, Run, describe, provenance
 from pathlines.integrate.traced import traced_flow
@@ -148,11 +150,16 @@ def _form_on_sphere(method: str, form: str) -> str:
 
 
 @cache
-def _has_power(structure: Any, shapes: tuple[Any, ...], tokens: tuple[tuple[int, ...], np.dtype]) -> bool:
-    """Whether models of that structure have an energy; asked once, because tracing costs more than a small run."""
+def _has_power(
+    structure: Any, shapes: tuple[Any, ...], tokens: tuple[tuple[int, ...], np.dtype]
+) -> tuple[bool, bool]:
+    """Whether models of that structure have an energy, and whether it comes from the sums of the drift; asked once,
+    because tracing costs more than a small run.
+    """
     model = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*s) for s in shapes])
     start, t = jax.ShapeDtypeStruct(*tokens), jax.ShapeDtypeStruct((), tokens[1])
-    return eqx.filter_eval_shape(lambda m, x, t: m.power(m.initial(x), t), model, start, t) is not None
+    _, power, energy = eqx.filter_eval_shape(lambda m, x, t: m.moving(m.initial(x), t), model, start, t)
+    return power is not None, power is not None and energy is not None
 
 
 def _program(
@@ -160,8 +167,12 @@ def _program(
 ) -> Program:
     leaves, structure = jax.tree.flatten(model)
     shapes = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-    power = isinstance(model, HasEnergy) and _has_power(structure, shapes, (tokens.shape, tokens.dtype))
-    return Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
+    known = isinstance(model, HasEnergy) and _has_power(structure, shapes, (tokens.shape, tokens.dtype))
+    power, shared = known or (False, False)
+    program = Program(method, (*chosen, ENERGY_DEFICIT) if power else chosen, summed, power, adaptive)
+    if not shared or model.breakpoints or native_run(model, program, tokens) is not None:
+        return program
+    return replace(program, shared=True)
 
 
 def _reporter(

@@ -25,6 +25,8 @@ from pathlines.integrate.advance import (
     fresh_carry,
 )
 from pathlines.integrate.forms import Form, Posed
+from pathlines.integrate.looking import look_at_states
+from pathlines.integrate.native_path import move, native_run
 from pathlines.integrate.observe import Observable
 from pathlines.model.base import Model, Snapshot
 from pathlines.model.capability import Decays, HandsOver, HasDomain, HasEnergy, HasFlowMap, Pauses, horizon_of
@@ -86,6 +88,9 @@ class Journey:
         self.trail: list[tuple[float, bool, Any]] = []
         self.fresh = True
         self.watching = watch
+        self.native = native_run(self.model, self.program, self.start)
+        if self.native is not None:
+            self._seen(np.asarray(self.start)[None][:0], np.zeros(0), np.zeros(0, self.start.dtype))
 
     def travel(self, report: Callable[[Journey], None]) -> str:
         """Go through all recorded times; return "completed" or at which time it stopped and why."""
@@ -118,10 +123,16 @@ class Journey:
         targets = inside if end in inside[-1:] else np.append(inside, end)
         at = int(np.sum(targets <= float(self.carry.t))) if self.rows else 0
         asked_between = self.hand_over and isinstance(self.model, HandsOver) and not isinstance(self.model, Pauses)
-        size = BLOCKS[0] if len(targets) <= BLOCKS[0] or asked_between else BLOCKS[1]
+        size = (
+            self.native.room()
+            if self.native is not None
+            else BLOCKS[0]
+            if len(targets) <= BLOCKS[0] or asked_between
+            else BLOCKS[1]
+        )
         while at < len(targets):
             if not self.consider_handover(False):
-                self.watching = self.watching and not _ripe(self.model, self.carry.state)
+                self.watching = self.watching and not self._ripe()
             block = targets[at : at + size]
             reached, records = self._advance(block, size, end)
             done = int(np.count_nonzero(reached[: len(block)]))
@@ -135,12 +146,12 @@ class Journey:
 
     def _advance(self, block: np.ndarray, size: int, end: float) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Through a block of times, filled up to ``size`` because each length is a program of its own."""
+        if self.native is not None:
+            return self._natively(block)
         if isinstance(self.model, HasFlowMap):
             return self._exactly(np.pad(block, (0, size - len(block)), mode="edge"))
         dtype, rest = self.carry.t.dtype, np.full(size - len(block), np.nan)
-        rtol, atol = self.tolerances
-        if atol is None:
-            atol = 0.0 if isinstance(self.model, Decays) else rtol
+        rtol, atol = self._tolerances()
         rate, floor, last, times = (constant(x, dtype) for x in (rtol, atol, end, np.append(block, rest)))
         flags = (constant(self.fresh, bool), constant(self.watching, bool))
         controls = Controls(rate, floor, last, constant(self._budget(), self.carry.accepted.dtype), *flags)
@@ -149,6 +160,34 @@ class Journey:
         self.carry = numbers._replace(state=carry.state, slope=carry.slope)
         self.fresh = False
         return np.asarray(reached), tuple(np.asarray(r) for r in records)
+
+    def _tolerances(self) -> tuple[float, float]:
+        rtol, atol = self.tolerances
+        return rtol, atol if atol is not None else 0.0 if isinstance(self.model, Decays) else rtol
+
+    def _ripe(self) -> bool:
+        return bool(_ripe(self.model, self.carry.state)) if self.native is None else self.native.ripe(self.carry.state)
+
+    def _natively(self, block: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
+        """Through a block of times in native code; what was recorded there is looked at afterwards."""
+        assert self.native is not None
+        times = block.astype(self.carry.t.dtype)
+        steps = min(self.native.budget(), self._steps_left())
+        self.carry, done, trails = move(
+            self.native, self.carry, times, *self._tolerances(), steps, self.fresh, self.watching
+        )
+        self.fresh = False
+        sums = (trails.works[0, :done],) if self.program.power else ()
+        seen = self._seen(trails.rows[0, :done], times[:done], trails.energies[0, :done])
+        return np.arange(len(block)) < done, (*seen, *sums)
+
+    def _seen(self, states: np.ndarray, times: np.ndarray, energies: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What is recorded of states that native code has made."""
+        assert self.native is not None
+        known = self.native.energy
+        rest = self.program.record[:-1] if self.program.power and known else self.program.record
+        columns = look_at_states(rest, self.model, states, times, self.start, energies if known else None)
+        return (*columns, *((energies,) if len(rest) < len(self.program.record) else ()))
 
     def _exactly(self, times: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
         """Follow the model's own solution from record to record, then look at all of them at once."""
@@ -163,13 +202,16 @@ class Journey:
         records = _look_at_all(self.program.record, self.model, stacked, jnp.asarray(times, dtype), self.start)
         self.carry = self.carry._replace(state=jax.tree.map(jnp.asarray, state), t=jnp.asarray(times[-1], dtype))
         integrals = tuple(np.full(len(times), np.asarray(i)) for i in self.carry.integrals)
+        integrals = integrals[:-1] if self.program.shared else integrals
         return np.ones(len(times), bool), (*(np.asarray(r) for r in records), *integrals)
 
     def _budget(self) -> int:
         leaf = max(jax.tree.leaves(self.carry.state), key=lambda x: x.size)
         work = float(leaf.shape[0]) ** 2 * (leaf.shape[1] if leaf.ndim > 1 else 8) * 10
-        left = self.max_steps - int(self.carry.accepted) - int(self.carry.rejected)
-        return max(1, min(left, int(PAIRS_A_CALL / work) + 8))
+        return min(self._steps_left(), int(PAIRS_A_CALL / work) + 8)
+
+    def _steps_left(self) -> int:
+        return max(1, self.max_steps - int(self.carry.accepted) - int(self.carry.rejected))
 
     def _problem(self) -> str | None:
         t, status = float(self.carry.t), int(self.carry.status)
@@ -200,7 +242,7 @@ class Journey:
             self.start = self.model.deficits(self.start, self.carry.t)
         blank = fresh_carry(self.program, state, 0.0, 0.0)
         self.carry = self.carry._replace(state=state, slope=blank.slope)
-        self.model, self.fresh = model, True
+        self.model, self.fresh, self.native = model, True, None
         return True
 
     def dataset(self) -> xr.Dataset:

@@ -132,6 +132,10 @@ class HasEnergy(Model):
     def power(self, state: State, t: Array) -> Float[Array, ""] | None:
         """dF/dt according to the energy identity."""
 
+    def moving(self, state: State, t: Array) -> tuple[State, Array | None, Array | None]:
+        """(drift, power, energy deficit); models whose sums serve all three take them once, others give no energy."""
+        return self.drift(state, t), self.power(state, t), None
+
     def energy_identity(self) -> str:
         """Return "holds", or the reason why ``power`` is only reported and not asserted."""
         return "holds"

@@ -334,10 +334,16 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         parts = lambda m: (m.attention, m.mask)  # noqa: E731 - the energy is that of all pairs, masked or not
         whole = eqx.tree_at(parts, self, (SoftmaxAttention(), None), is_leaf=lambda x: x is None)
         log_partition = whole.attend(x, t)[1]
+        return self._energy_of(log_partition - self.beta * self.top, x, masses)
+
+    def _energy_of(
+        self, logs: Float[Array, " n"], x: Float[Array, "n d"], masses: Float[Array, " n"]
+    ) -> Float[Array, ""]:
+        """F from ln Z_i - β|Q^T K|."""
         mean = masses @ x
         flat = (jnp.sum(mean * mean) - 1) / 2
         safe = jnp.where(self.beta > 0, self.beta, 1.0)
-        return jnp.where(self.beta > 0, masses @ jnp.expm1(log_partition - self.beta * self.top) / (2 * safe), flat)
+        return jnp.where(self.beta > 0, masses @ jnp.expm1(logs) / (2 * safe), flat)
 
     def power(self, state: Float[Array, "n d"], t: Array) -> Float[Array, ""] | None:
         """dF/dt = Σ_i m_i Z_i e^{-β} |dx_i/dt|² for softmax (Z_i = Σ_j m_j e^{β<x_i,x_j>}), without Z_i for USA."""
@@ -349,6 +355,23 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
         speed = jnp.sum(velocity * velocity, axis=-1)
         work = jnp.sum(masses * jnp.exp(log_scale - self.beta * self.top) * speed)
         return -work if self.energy_kind == "opposed" else over_value(work, self.weights.value_sign)
+
+    def moving(
+        self, state: Float[Array, "n d"], t: Array
+    ) -> tuple[Float[Array, "n d"], Float[Array, ""] | None, Float[Array, ""] | None]:
+        """All by the sums of the drift, for softmax on many tokens whose energy those sums are."""
+        own = self.energy_kind in ("identity", "matched", "opposed") and isinstance(self.attention, SoftmaxAttention)
+        changed = type(self).drift is not _DRIFT or overridden(self, SelfAttention)
+        if not own or changed or state.shape[0] <= MANY_TOKENS:
+            return super().moving(state, t)
+        out, log_scale = self.attend(state, t)
+        velocity = self.domain(state.shape[-1]).tangent(state, out)
+        masses = self.normalised_masses(*_like(state))
+        logs = log_scale - self.beta * self.top
+        speed = jnp.sum(velocity * velocity, axis=-1)
+        work = jnp.sum(masses * jnp.exp(logs) * speed)
+        power = -work if self.energy_kind == "opposed" else over_value(work, self.weights.value_sign)
+        return velocity, power, self._energy_of(logs, state, masses)
 
     def handover(self, state: Any, t: float, until: float, at_horizon: bool) -> tuple[Model, Any, str] | None:
         """Once all tokens are within 10⁻³ of each other, pair deficits keep the digits that coordinates lose.
@@ -379,6 +402,10 @@ class SelfAttention(OffersForms, HasLayers, HasAttention, HasFastSums, HasEnergy
     def energy_identity(self) -> str:
         """The identity needs V = ±Q^T K symmetric, one head, no perceptron, no mask and an exponential kind."""
         return "holds" if self.energy_kind in ("identity", "matched", "opposed") else self.energy_kind
+
+
+_DRIFT = SelfAttention.drift
+"""Whoever changes the drift of the class gets it."""
 
 
 @lru_cache(maxsize=256)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
+from pathlines.integrate.looking import Seen, at_once
 from pathlines.integrate.observe import observable
+from pathlines.kernels.native import native_cluster_counts
 from pathlines.model.base import MANY_TOKENS, Snapshot
 from pathlines.observable.linkage import component_labels, linked_labels
 
@@ -53,6 +56,13 @@ def cluster_count(snapshot: Snapshot, delta: float) -> Array:
     """
     labels = _labels(snapshot, delta)
     return jnp.sum(labels == jnp.arange(labels.shape[0]))
+
+
+@at_once(cluster_count)
+def _cluster_counts(seen: Seen, delta: float) -> np.ndarray | None:
+    if seen.states.shape[1] > MANY_TOKENS:
+        return None
+    return native_cluster_counts(seen.states, delta).astype(jnp.result_type(int))
 
 
 @observable("cluster_sizes", "cluster sizes", "|Cₖ|", dims=("token",), delta=1e-3)

@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from pathlines.attention import SoftmaxAttention
 from pathlines.foundation.errors import ArgumentError, FormError
 from pathlines.foundation.module import exactly
 from pathlines.foundation.schedule import unknown
+from pathlines.integrate.looking import Seen, at_once
 from pathlines.integrate.observe import observable
 from pathlines.kernels import attend
 from pathlines.model import SelfAttention
@@ -72,3 +74,26 @@ def energy_fraction(snapshot: Snapshot) -> Array:
     if snapshot.many:
         return 1 + 2 * beta * _deficit_of_many(snapshot)
     return masses @ jnp.exp(-beta * snapshot.deficits) @ masses
+
+
+def _fractions(seen: Seen) -> np.ndarray | None:
+    """E_β/E_max by the energies of the drift, where E_β is the model's own."""
+    model = seen.model
+    if seen.energies is None or not isinstance(model, SelfAttention) or model.energy_kind != "identity":
+        return None
+    beta = float(model.beta)
+    return None if beta <= 0 else 1 + 2 * beta * seen.energies
+
+
+@at_once(energy)
+def _energies(seen: Seen) -> np.ndarray | None:
+    fractions = _fractions(seen)
+    if fractions is None:
+        return None
+    beta = float(seen.model.beta)  # type: ignore[attr-defined]
+    return (np.exp(beta - np.log(2 * beta)) * fractions).astype(fractions.dtype)
+
+
+@at_once(energy_fraction)
+def _energy_fractions(seen: Seen) -> np.ndarray | None:
+    return _fractions(seen)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from pathlines.attention import SoftmaxAttention, UnnormalisedAttention
 from pathlines.domain import Sphere
 from pathlines.foundation.errors import finite_number
+from pathlines.foundation.module import overridden
 from pathlines.foundation.papers import PERSPECTIVE, Paper
 from pathlines.kernels.spectral.potential import circle_modes, circle_potential
 from pathlines.model.base import MODELS, Description, checked_multiplicities
@@ -81,6 +82,17 @@ class CircleAttention(HasAttention, HasEnergy):
             return jnp.exp(self.beta - self.shift) * slope / self.beta
         return slope / (self.beta * potential)
 
+    def moving(self, state: Float[Array, " n"], t: Array) -> tuple[Any, Array | None, Array | None]:
+        """All by one potential."""
+        if type(self).drift is not _DRIFT or overridden(self, CircleAttention):
+            return super().moving(state, t)
+        masses = self.normalised_masses(state.shape[0], state.dtype)
+        potential, slope = self._potential(state)
+        left = jnp.exp(self.shift - self.beta)
+        velocity = slope / (self.beta * (left if self.unnormalised else potential))
+        power = jnp.sum(masses * (left if self.unnormalised else potential) * velocity**2)
+        return velocity, power, (jnp.sum(masses * potential) - 1) / (2 * self.beta)
+
     def energy_deficit(self, state: Float[Array, " n"], t: Array) -> Float[Array, ""] | None:
         """F = (Σ_i m_i U(θ_i) - 1)/(2β)."""
         potential, _ = self._potential(state)
@@ -92,6 +104,9 @@ class CircleAttention(HasAttention, HasEnergy):
         scale = jnp.exp(self.shift - self.beta) if self.unnormalised else potential
         return jnp.sum(self.normalised_masses(state.shape[0], state.dtype) * scale * self.drift(state, t) ** 2)
 
+
+_DRIFT = CircleAttention.drift
+"""Whoever changes the drift of the class gets it."""
 
 MODELS.register(
     "circle",
