@@ -150,9 +150,7 @@ def _form_on_sphere(method: str, form: str) -> str:
 
 
 @cache
-def _has_power(
-    structure: Any, shapes: tuple[Any, ...], tokens: tuple[tuple[int, ...], np.dtype]
-) -> tuple[bool, bool]:
+def _has_power(structure: Any, shapes: tuple[Any, ...], tokens: tuple[tuple[int, ...], np.dtype]) -> tuple[bool, bool]:
     """Whether models of that structure have an energy, and whether it comes from the sums of the drift; asked once,
     because tracing costs more than a small run.
     """

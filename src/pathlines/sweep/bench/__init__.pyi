@@ -33,6 +33,7 @@ from pathlines.sweep.bench.solve import by_torchdiffeq as by_torchdiffeq
 from pathlines.sweep.bench.report import chosen_cases as chosen_cases
 from pathlines.sweep.bench.nufft import circle_nufft as circle_nufft
 from pathlines.sweep.bench.nufft import circle_velocity as circle_velocity
+from pathlines.sweep.bench.solve import contenders as contenders
 from pathlines.sweep.bench.machine import copy_rate as copy_rate
 from pathlines.sweep.bench.fields import dense_rows as dense_rows
 from pathlines.sweep.bench.drift import drift_contenders as drift_contenders

@@ -130,6 +130,10 @@ def _small(table: dict[str, Result]) -> Iterator[tuple[str, Found]]:
         ms = None if seconds is None else 1e3 * seconds
         found.append((f"ms, {words}", ms, ms is not None and ms < 3))
     yield "Adaptive solve of n = 32, d = 3 to T = 10 at 1e-8: under 3 ms", found
+    case = "solve/n=200,d=3"
+    for peers, least in ((("SciPy RK45", "SciPy DOP853"), 10.0), (("diffrax",), 4.0)):
+        ratios = [(f"{case}, {peer}", _ratio(table, case, peer)) for peer in peers]
+        yield f"The README's run: at least {least:g} × as fast as {peers[0].split()[0]}", _at_least(ratios, least)
     for dtype, least in (("float32", 3.0), ("float64", 4.5)):
         case = f"ensemble/runs=1000/{dtype}"
         yield (

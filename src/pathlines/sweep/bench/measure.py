@@ -92,7 +92,7 @@ def measure(case: Case, seconds: float, quick: bool = False) -> Result:
 def interleaved(
     calls: Mapping[str, Callable[[], Any]], firsts: Mapping[str, float], seconds: float
 ) -> dict[str, list[float]]:
-    """Seconds a call, in 3 to 31 rounds of one sample of each; calls over ``PATIENCE`` keep their first time.
+    """Seconds a call, in 7 to 31 rounds of one sample of each; calls over ``PATIENCE`` keep their first time.
 
     Each round takes them in another order, so that none always follows the same one.
     """
@@ -100,7 +100,7 @@ def interleaved(
     repeats = {name: max(1, round(SAMPLE / max(firsts[name], 1e-7))) for name in calls if not samples[name]}
     a_round = sum(count * firsts[name] + REST for name, count in repeats.items())
     names, order = list(repeats), np.random.default_rng(0)
-    for _ in range(int(np.clip(seconds / max(a_round, REST), 3, 31))):
+    for _ in range(int(np.clip(seconds / max(a_round, REST), 7, 31))):
         for name in (names[k] for k in order.permutation(len(names))):
             time.sleep(REST)
             if firsts[name] < SHORT:
