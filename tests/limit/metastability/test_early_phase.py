@@ -6,7 +6,8 @@ import pytest
 
 import pathlines as pl
 from pathlines.limit.clustering.energy_range import initial_pair_rate
-from pathlines.limit.metastability.early_phase import early_phase, harmonics, mode_powers
+from pathlines.limit.metastability.early_phase import early_phase, mode_powers
+from pathlines.limit.metastability.growth import harmonics
 
 jax.config.update("jax_enable_x64", True)
 

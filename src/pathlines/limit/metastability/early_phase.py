@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from pathlines.foundation.errors import finite_array, finite_number, require
 from pathlines.foundation.numbers import one_of, real_array
 from pathlines.foundation.papers import METASTABLE_EMERGENCE
-from pathlines.limit.metastability.growth import KINDS, bessel_ratios, growth_rates, mean_kernel
+from pathlines.limit.metastability.growth import KINDS, bessel_ratios, growth_rates, harmonics, mean_kernel
 
 SOURCES = (METASTABLE_EMERGENCE,)
 LARGEST = 0.5
@@ -65,14 +65,6 @@ def _degrees(beta: float, d: int) -> int:
     """Degrees that the energy has a part in."""
     ratios = bessel_ratios(d / 2 - 1, beta, 20 + int(12 * np.sqrt(beta) + beta / 4))
     return max(2, int(np.argmax(ratios < NEGLIGIBLE)) or len(ratios) - 1)
-
-
-def harmonics(d: int, count: int) -> np.ndarray:
-    """N_1..N_count: how many harmonics of degree k the sphere of R^d has (two on the circle, 2k + 1 on S²)."""
-    from scipy.special import comb
-
-    k = np.arange(1, count + 1)
-    return comb(k + d - 1, k) - np.where(k >= 2, comb(k + d - 3, np.maximum(k - 2, 0)), 0.0)
 
 
 def mode_powers(tokens: np.ndarray, count: int) -> np.ndarray:
