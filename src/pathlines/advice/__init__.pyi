@@ -26,6 +26,7 @@ from pathlines.advice.knobs import deepnorm as deepnorm
 from pathlines.advice.remedies import differences as differences
 from pathlines.advice.gradients import gradient_lines as gradient_lines
 from pathlines.advice.stored import kept as kept
+from pathlines.advice.gradients import not_formed as not_formed
 from pathlines.advice.knobs import placed as placed
 from pathlines.advice.plain import plain as plain
 from pathlines.advice.remedies import remedies as remedies

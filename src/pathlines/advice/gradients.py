@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from pathlines.architecture import Architecture
-from pathlines.foundation.errors import positive_integer
+from pathlines.foundation.errors import ArgumentError, positive_integer
 from pathlines.foundation.progress import Progress
 from pathlines.limit.architecture.gradients import Gradients
 from pathlines.limit.architecture.start import Tokens
@@ -44,6 +44,18 @@ def _median(measured: list[float], predicted: np.ndarray) -> float:
     return float(np.median(np.abs(np.array(measured) / np.maximum(predicted, 1e-300) - 1)))
 
 
+def not_formed(architecture: Architecture) -> str | None:
+    """Why our own random modules cannot be built with a reverse pass, or None."""
+    a = architecture
+    missing = {
+        "layers that differ": bool(a.by_layer),
+        "norms on branches alone": a.placement == "output",
+        f"the activation {a.activation}": a.activation in ("quick_gelu", "relu2"),
+    }
+    found = [name for name, there in missing.items() if there]
+    return f"they lack {', '.join(found)}" if found else None
+
+
 def simulate_gradients(
     architecture: Architecture, tokens: Tokens, *, seeds: int = 8, seed: int = 0, loss: str = "iid"
 ) -> MeasuredGradients:
@@ -59,6 +71,8 @@ def simulate_gradients(
     Neither JAX nor PyTorch is used; 12 layers of width 768 with 64 tokens take 3 s a seed.
     """
     positive_integer("seeds", seeds, least=2)
+    if (why := not_formed(architecture)) is not None:
+        raise ArgumentError(f"Argument `architecture` must be one that our own modules have: {why}.")
     streams, matrices = [], []
     with Progress("gradients", seeds) as bar:
         for run in range(seeds):

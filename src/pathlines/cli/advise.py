@@ -253,7 +253,7 @@ def _gradients(
     reading: Reading, advice: Advice, tokens: Any, seeds: int, seed: int, *, changed: bool
 ) -> MeasuredGradients | None:
     """Autograd on the library's modules where they can be built, else random modules of our own with a reverse pass."""
-    from pathlines.advice import simulate_gradients
+    from pathlines.advice.gradients import not_formed, simulate_gradients
     from pathlines.probing.simulate import why_not
 
     if advice.gradients is None:
@@ -265,7 +265,7 @@ def _gradients(
             return module_gradients(reading.fields, tokens, seeds=seeds, seed=seed)
         except (PathlinesError, ValueError, TypeError, AttributeError, KeyError) as error:
             typer.echo(f"pathlines: warning: no autograd of the library's module: {str(error)[:80]}", err=True)
-    if advice.architecture.patch_inputs:
+    if advice.architecture.patch_inputs or not_formed(advice.architecture) is not None:
         return None
     return simulate_gradients(advice.architecture, tokens, seeds=seeds, seed=seed)
 

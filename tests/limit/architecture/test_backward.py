@@ -13,7 +13,7 @@ from pathlines.limit.architecture.backward_attention import attention_back
 from pathlines.limit.architecture.backward_norms import below_norm
 from pathlines.limit.architecture.backward_tape import recorded
 from pathlines.limit.architecture.gradients import predict_gradients
-from pathlines.limit.architecture.perceptron import absolute_share, mean_degree, perceptron_slopes
+from pathlines.limit.architecture.perceptron import _kernel, _slope, absolute_share, mean_degree, perceptron_slopes
 from pathlines.model.architecture.random_gradients import GradientSample
 
 TOP = np.array([[1, 0.2, 0, 0.1], [0.2, 1.5, 0.3, 0], [0, 0.3, 0.8, -0.1], [0.1, 0, -0.1, 1.2]])
@@ -296,3 +296,24 @@ def test_labels_are_checked():
         predict_gradients(architecture, 8, loss="cross-entropy", labels=[10] * 8)
     with pytest.raises(ArgumentError, match="count"):
         predict_gradients(architecture, 8, loss="cross-entropy", labels=[-100] * 8)
+
+
+@pytest.mark.parametrize("activation", ["relu2", "quick_gelu", "silu", "relu"])
+def test_slope_of_a_kernel_is_its_derivative(activation):
+    """Central differences of κ, of fourth order: 1e-6 of the largest slope."""
+    rho, step, sigma = np.linspace(-0.9, 0.9, 13), 1e-3, 0.7
+    kernel = lambda x: _kernel(activation, x, sigma)  # noqa: E731
+    near, far = (kernel(rho + h) - kernel(rho - h) for h in (step, 2 * step))
+    found = (8 * near - far) / (12 * step)
+    np.testing.assert_allclose(_slope(activation, rho, sigma), found, atol=1e-6 * np.abs(found).max())
+
+
+def test_what_layers_of_two_kinds_do_to_gradients():
+    """A window that hides nothing is no window: layers that differ in name only have the law of equal ones."""
+    plain = stack("pre", "gelu")
+    mixed = plain.changed(by_layer={"window": (0, 100)})
+    one, two = predict_gradients(plain, 8), predict_gradients(mixed, 8)
+    np.testing.assert_allclose(one.stream, two.stream, rtol=2e-3)  # heads are drawn anew
+    assert predict_gradients(plain.changed(mask="causal", by_layer={"window": (0, 1)}), 8).stream[0] != one.stream[0]
+    with pytest.raises(ArgumentError, match="layers without a perceptron among others"):
+        predict_gradients(plain.changed(by_layer={"mlp_width": (plain.mlp_width, 0)}), 8)

@@ -4,6 +4,7 @@
 Γ' in front of the sum and Γ behind it (derived; linear in Γ):
 
     pre, parallel   Γ = α²Γ' + N[B[Γ']]
+    output          Γ = α²Γ' + B[s²N_f[Γ']]
     sandwich        Γ = α²Γ' + N[B[s²N_f[Γ']]]
     post            Γ̃ = N[Γ'],   Γ = α²Γ̃ + B[Γ̃]
 
@@ -35,8 +36,11 @@ from pathlines.limit.architecture.backward_spread import fresh_variance
 from pathlines.limit.architecture.backward_tape import Sublayer, Tape
 from pathlines.limit.architecture.layer import LayerMap
 from pathlines.limit.architecture.numbers import Numbers
+from pathlines.limit.architecture.sampled import score_epsilon
 
 _CAPPED = np.polynomial.hermite_e.hermegauss(64)
+BARE = ("post", "output")
+"""Placements whose branches see the stream itself."""
 PATHS = ("skip", "value", "query", "key", "perceptron")
 
 
@@ -75,15 +79,15 @@ def descended(tape: Tape, starts: np.ndarray, *, finite: bool = True) -> Descent
     gains = {kind: np.zeros(layers) for kind in tape.maps.kinds}
     paths = np.zeros((layers, len(PATHS)))
     for sub in reversed(tape.sublayers):
-        kept, backs, inward = _below(tape.maps, sub, gradients, finite)
+        kept, backs, inward = _below(sub.maps, sub, gradients, finite)
         found = kept + inward
-        variance += fresh_variance(a, tape.maps, sub, gradients[0], kept[0], inward[0])
+        variance += fresh_variance(sub.maps.architecture, sub.maps, sub, gradients[0], kept[0], inward[0])
         parts = {name: gram for back in backs for name, gram in back.parts.items()}
         _share(paths[sub.layer], a, sub, kept[0], parts, finite)
         for back in backs:
             for name, gradient in back.matrices.items():
                 matrices.setdefault(name, []).insert(0, gradient)
-        gains[sub.kind][sub.layer] = _gain(tape.maps, sub, gradients[0], sum(gram[0] for gram in parts.values()))
+        gains[sub.kind][sub.layer] = _gain(sub.maps, sub, gradients[0], sum(gram[0] for gram in parts.values()))
         gradients = found
         if sub.kind == tape.maps.kinds[0]:
             grams.append(gradients)
@@ -109,14 +113,14 @@ def _below(
     kinds = ("attention", "perceptron") if sub.kind == "parallel" else (sub.kind,)
     backs = [_branch(maps, sub, kind, top, finite) for kind in kinds]
     inward = np.sum([back.gram for back in backs], axis=0)
-    if a.placement != "post":
+    if a.placement not in BARE:
         inward = below_norm(a, inward, sub.stream.gram, finite=finite)
     return a.skip**2 * top, backs, inward
 
 
 def _branch(maps: LayerMap[AttendedGram], sub: Sublayer, kind: str, top: np.ndarray, finite: bool) -> _Back:
     a = maps.architecture
-    if a.placement == "sandwich":
+    if a.placement in ("sandwich", "output"):
         top = _below_own_norm(maps, sub, kind, top, finite)
     if kind == "perceptron":
         gram, matrices = perceptron_back(a, sub.x, top)
@@ -143,7 +147,11 @@ def attention_gradients(
     a, numbers, sigma = maps.architecture, maps.numbers, maps.architecture.deviations
     found = attention_back(maps.attended, x, top, directions, seed)
     scale = logit_gain(a) if seed is None else 1.0
-    power, squared = numbers.attention, scale * logit_square(a)
+    power = numbers.attention
+    squared: float | np.ndarray = scale * logit_square(a)
+    if a.qk_norm:  # a score of cosines moves by the relative change of its token
+        root = np.sqrt(np.diag(x) + score_epsilon(a))
+        squared = squared / (root[:, None] * root)
     parts = {
         "value": power * found.value,
         "query": power * squared * found.query,
@@ -187,7 +195,7 @@ def _share(
     """Shares of tr Γ; the skip's is what passed both branches."""
     sizes = {"skip": float(np.trace(kept))}
     for name, gram in parts.items():
-        inward = gram[0] if a.placement == "post" else below_norm(a, gram[0], sub.stream.gram, finite=finite)
+        inward = gram[0] if a.placement in BARE else below_norm(a, gram[0], sub.stream.gram, finite=finite)
         sizes[name] = float(np.trace(inward))
     total = sum(sizes.values())
     passed = sizes["skip"] / total

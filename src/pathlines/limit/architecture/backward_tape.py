@@ -11,6 +11,7 @@ from pathlines.limit.architecture.attention import AttendedGram, DrawnGram
 from pathlines.limit.architecture.backward_attention import DRAWN
 from pathlines.limit.architecture.branch import Stream, added, stream_of, width_correction
 from pathlines.limit.architecture.layer import Branch, LayerMap
+from pathlines.limit.architecture.layers import layer_maps
 from pathlines.limit.architecture.rank import directions_after
 
 
@@ -18,7 +19,7 @@ class Sublayer(NamedTuple):
     """One branch: the stream before it, its input X, the Gram matrix F that it adds, and the sum before any norm.
 
     ``directions``: D of the tokens in front of it. ``drawn``: heads of the forward pass, where it has drawn them;
-    ``seed``: of those that gradients draw (None: expansion).
+    ``seed``: of those that gradients draw (None: expansion). ``maps``: the layer that it belongs to.
     """
 
     layer: int
@@ -30,10 +31,11 @@ class Sublayer(NamedTuple):
     directions: float
     drawn: DrawnGram | None
     seed: int | None
+    maps: LayerMap[AttendedGram]
 
 
 class Tape(NamedTuple):
-    """All branches, the last stream, and the mean entropy of attention per layer over log of the number of keys."""
+    """The first layer's map, all branches, the last stream, mean entropies of attention per layer over log of keys."""
 
     maps: LayerMap[AttendedGram]
     sublayers: list[Sublayer]
@@ -45,14 +47,14 @@ def recorded(
     architecture: Architecture, start: np.ndarray, layers: int, samples: int, *, finite: bool, draw: bool
 ) -> Tape:
     """The forward pass. ``finite=False`` lets d → ∞; ``draw=False`` keeps to the expansion."""
-    attended = AttendedGram(architecture, len(start), samples)
-    maps = LayerMap(architecture, attended)
+    several = layer_maps(architecture, len(start), layers, samples)
     stream, found, entropy = stream_of(start), [], []
-    d = float(maps.numbers.dimension) if finite else np.inf
+    d = float(several[0].numbers.dimension) if finite else np.inf
     inner = architecture.patch_inputs or architecture.embedding_width or np.inf
     directions = 1 / (1 / d + 1 / inner) if finite else np.inf
-    log = np.log(np.maximum(attended.keys, 1.0))
-    for layer in range(layers):
+    for layer, maps in enumerate(several):
+        attended = maps.attended
+        log = np.log(np.maximum(attended.keys, 1.0))
         x = maps.input(stream)
         sharp = attended.sharp(x) if draw else None
         nats = attended.entropy(x) if sharp is None else sharp.found.entropy
@@ -64,11 +66,13 @@ def recorded(
         for kind in maps.kinds:
             branch = maps.branch(kind, stream, sharp if kind != "perceptron" else None)
             after = _summed(maps, stream, branch, finite)
-            found.append(Sublayer(layer, kind, stream, maps.input(stream), branch.gram, after, directions, sharp, seed))
+            found.append(
+                Sublayer(layer, kind, stream, maps.input(stream), branch.gram, after, directions, sharp, seed, maps)
+            )
             if finite:
                 directions = _directions(maps, kind, stream, branch, directions)
             stream = maps.settled(after)
-    return Tape(maps, found, stream, np.array(entropy))
+    return Tape(several[0], found, stream, np.array(entropy))
 
 
 def _summed(maps: LayerMap[AttendedGram], stream: Stream, branch: Branch, finite: bool) -> Stream:

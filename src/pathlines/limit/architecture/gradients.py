@@ -241,9 +241,10 @@ def _result(
     n = len(start)
     spread = 0.5 * np.sqrt(down.variance)
     notes = [] if top.logits <= SHARP else [f"logits of the head vary by {top.logits:.2g}; the law holds up to {SHARP}"]
+    records = a.each_layer(len(streams) - 1)
     steps = {
         name: tuple(
-            first_step(a, name, gradient, rate, optimiser, tape.sublayers[len(tape.maps.kinds) * k].directions)
+            first_step(records[k], name, gradient, rate, optimiser, tape.sublayers[len(tape.maps.kinds) * k].directions)
             for k, gradient in enumerate(found)
         )
         for name, found in down.matrices.items()

@@ -168,6 +168,11 @@ def perceptron_slopes(
 
 def _slope(activation: str, rho: np.ndarray, sigma: float) -> np.ndarray:
     """κ'(ρ) = σ²κ̇."""
+    if activation == "relu2":
+        angle = np.arccos(np.clip(rho, -1.0, 1.0))
+        return 2 * sigma**4 / np.pi * (np.sin(angle) + rho * (np.pi - angle))
+    if activation == "quick_gelu":
+        return _slope("silu", rho, float(f"{QUICK * sigma:.3g}")) / QUICK**2
     if activation in _LIKE and sigma > WIDE:
         like, c, power = _LIKE[activation]
         return perceptron_slope(rho, like, c * sigma) / c**power
