@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not kept")
 
 
-def _array(kind: type, value: Any) -> Any:
+def _array(kind: type[Any], value: Any) -> Any:
     if kind is np.ndarray:
         dtype, shape, content = value
         return np.frombuffer(content, dtype).reshape(shape)

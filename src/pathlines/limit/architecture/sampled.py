@@ -52,7 +52,7 @@ class _Draws:
         self._kept: dict[tuple[Any, ...], np.ndarray] = {}
         self._most = most
 
-    def __call__(self, seed: int, pairs: int, n: int, p: int, kind: type) -> np.ndarray:
+    def __call__(self, seed: int, pairs: int, n: int, p: int, kind: type[Any]) -> np.ndarray:
         """(pairs, 2, n, p)."""
         name = (seed, pairs, n, p, kind)
         found = self._kept.pop(name, None)
