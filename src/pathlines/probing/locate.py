@@ -21,6 +21,10 @@ def model_folder(name: str) -> Path:
         return path.parent
     if path.is_dir():
         return _only_model(path, f"the folder {path}")
+    if path.suffix == ".gguf":
+        raise ArgumentError(
+            f"`{name}` is a GGUF file, whose quantised weights are not read; give the folder it was converted from."
+        )
     package = name.replace("-", "_")
     spec = find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,6 +78,10 @@ def read_texts(tokeniser: Tokeniser, lines: Sequence[str] | None, most: int) -> 
         encoded = [tokeniser(line, most) for line in kept]
         if not encoded or min(len(tokens.ids) for tokens in encoded) < 3:
             raise ArgumentError("Every line of the text must have at least three tokens; empty lines are skipped.")
+        missed = max(tokens.unknown for tokens in encoded)
+        if missed > UNKNOWN_ALLOWED:
+            warnings.warn(f"{missed:.0%} of the tokens of a line are unknown to the model's vocabulary.", stacklevel=3)
+            return f"{len(kept)} lines, up to {missed:.0%} of whose tokens are unknown to the vocabulary", encoded
         return f"{len(kept)} lines", encoded
     for name, sample in SAMPLES.items():
         encoded = [tokeniser(line, most) for line in sample]
