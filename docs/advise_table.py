@@ -42,8 +42,8 @@ WITHOUT = ("siglip_vision_model",)
 """Families whose library leaves no choice."""
 WHY = (
     "T5 at twice its initialisation: the library sets the gains of its norms to `initializer_factor` too, which the",
-    "reader leaves at one; with `norm_gain = 2` the mean error is 0.004 in place of 0.115. An `initializer_factor` other",
-    "than 1 of T5, mT5 and umT5 is therefore wrong here.",
+    "reader leaves at one; with `norm_gain = 2` the mean error is 0.004 in place of 0.115. An `initializer_factor`",
+    "other than 1 of T5, mT5 and umT5 is therefore wrong here.",
     "Pre-norm models with rotary positions at the larger scale (sharp logits) come out 10 to 20 % low at this width.",
     "Heads of 64 instead of 32 change nothing; at width 512 the same shape is 0.006 off with repeated ids (12 seeds),",
     "0.015 with different ones. ALBERT and ELECTRA have embeddings of 32 numbers here. The others are 2 to 3 standard",
@@ -169,7 +169,7 @@ def page(rows: list[Row]) -> str:
     banded, even = sum(0.85 <= r.covered <= 0.95 for r in rows), sum(r.worst <= GRADIENT_BOUND for r in followed)
     text = f"""# Predicted and measured, family by family
 
-{len(families)} of the {len(FAMILIES)} families that `pathlines advise` reads, as the `transformers` library builds them:
+{len(families)} of the {len(FAMILIES)} families that `pathlines advise` reads, as `transformers` builds them:
 width {WIDTH}, {LAYERS} layers, {SEEDS} seeds, {TOKENS} token ids with some repeated (images: one of noise),
 two scales of initialisation: std {STDS["1"]} and {STDS["2"]} (in logits and branches 0.02 and 0.04 at width 768), or
 factors 1 and 2 where a family's deviations follow from its sizes.
