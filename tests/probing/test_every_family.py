@@ -8,11 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from every_family import fields_of, mean_cosines, module_of  # noqa: E402
+from every_family import STACKS, fields_of, mean_cosines, module_of  # noqa: E402
 
 from pathlines.architecture.family import FAMILIES  # noqa: E402
 from pathlines.architecture.read import from_config  # noqa: E402
 from pathlines.limit.architecture.predict import predict  # noqa: E402
+from pathlines.probing.modules import from_fields, random_module  # noqa: E402
 from pathlines.probing.roles import ELSEWHERE, role_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -63,3 +64,18 @@ def test_curve_of_the_module_is_the_predicted_one(name, seeds=12, n=16):
     measured, error = np.mean(curves, axis=0), np.std(curves, axis=0, ddof=1) / np.sqrt(seeds)
     found = predict(architecture, architecture.context if architecture.patch_inputs else n, spread=False)
     np.testing.assert_array_less(np.abs(measured - found.mean_cosine), 4 * error + 0.03)
+
+
+@pytest.mark.parametrize("name", ["t5", "mt5", "umt5", "clip_text_model", "clip_vision_model"])
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_gains_of_norms_follow_the_factor_where_the_library_lets_them(name, factor):
+    """T5's norms begin at the factor that all its matrices are multiplied with; CLIP's do not."""
+    fields = fields_of(name) | {"initializer_factor": factor}
+    found = random_module(from_fields(fields), 0)
+    gains = [
+        p.detach().numpy()
+        for label, p in (found.encoder if name in STACKS else found).named_parameters()
+        if p.dim() == 1 and "norm" in label and label.endswith("weight")
+    ]
+    assert gains
+    np.testing.assert_allclose(np.concatenate(gains), from_config(fields).architecture.norm_gain, rtol=1e-6)

@@ -123,6 +123,7 @@ def _t5(d: Draft) -> None:
     if word not in known:
         c.refuse("feed_forward_proj", "relu, gelu or silu, gated- or not")
     d.fields |= {"head_dim": head, "logit_multiplier": 1.0, "gated": gated, "activation": known[word]}
+    d.fields["norm_gain"] = factor
     d.deviations |= {
         "embedding": factor, "query": factor * inverse_root(d_ * head), "key": root, "value": root,
         "output": factor * inverse_root(head * d.fields["heads"]), "mlp_in": root, "mlp_gate": root if gated else 0.0,

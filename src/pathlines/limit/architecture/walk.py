@@ -110,7 +110,7 @@ class Walk:
             return
         skip = self.layer.architecture.skip
         whole = mean_cosine(added(stream, branch.gram, skip).cosines)
-        unbiased = mean_cosine(added(stream, branch.gram - branch.bias, skip).cosines)
+        unbiased = mean_cosine(added(stream, _without_bias(branch), skip).cosines)
         changes["mean bias"] += whole - unbiased
         if kind == "parallel":
             alone = added(stream, self._attention_alone(stream), skip)
@@ -143,3 +143,15 @@ class Walk:
         return Prediction(
             cosine, spread, rank, rms, logits, entropy, np.array(self.causes), self.stream.cosines, self.sampled
         )
+
+
+def _without_bias(branch: Branch) -> np.ndarray:
+    """The branch less what all tokens share, which is never more than the shortest token has.
+
+    (Mean and Gram matrix come from different quadratures, and a branch that is all bias differs from it by rounding.)
+    """
+    bias = np.broadcast_to(branch.bias, branch.gram.shape)
+    own, common = np.diag(branch.gram), np.diag(bias)
+    share = np.min(own[common > 0] / common[common > 0], initial=1.0)
+    found: np.ndarray = branch.gram - share * bias
+    return found
