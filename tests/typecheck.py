@@ -45,7 +45,7 @@ OPEN = (
 STRICT = ("domain", "model/causal", "model/clustering", "model/gaussian", "numerics", "weights")
 """Folders in whose tests JAX promotes neither ranks nor types by itself."""
 
-OF_ONE_POINT = ("half_collapse_time",)
+OF_ONE_POINT = ("half_collapse_time", "merged_shares")
 """Functions whose annotations are those of one point of a study, which gives them whole columns."""
 
 ACTIVE: set[str] = set()

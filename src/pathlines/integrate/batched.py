@@ -47,12 +47,12 @@ class Lanes(Module):
 def shared_settings(
     model: Model,
     tokens: Array,
-    grid: np.ndarray,
+    grid: np.ndarray | Array,
     chosen: tuple[Observable, ...],
     method: str,
     rtol: float,
     atol: float | None,
-    step: float | None,
+    step: float | Array | None,
     max_steps: int,
     **program: Any,
 ) -> Lanes:
@@ -67,7 +67,7 @@ def shared_settings(
     return Lanes(work, pieces, number(grid), number(rtol), number(floor), first, steps)
 
 
-def _pieces(model: Model, tokens: Array, grid: np.ndarray) -> tuple[tuple[int, int, float], ...]:
+def _pieces(model: Model, tokens: Array, grid: np.ndarray | Array) -> tuple[tuple[int, int, float], ...]:
     """(first, last, end) index ranges of the recorded times between the jumps of the drift."""
     if is_traced(grid):
         require(not model.breakpoints, "times", "be known numbers when the weights jump", grid)

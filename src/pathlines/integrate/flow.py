@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import msgspec
 import numpy as np
+from jaxtyping import Array
 
 from pathlines.foundation.errors import PathlinesWarning, finite_number, positive_integer, require
 from pathlines.foundation.programs import make_room_for_programs
@@ -37,14 +38,14 @@ def flow(
     model: Model,
     tokens: Any,
     *,
-    until: float | None = None,
+    until: float | Array | None = None,
     times: Any = None,
     record: Recorded = (),
     accumulate: Recorded = (),
     method: str = "rk45",
     rtol: float = 1e-8,
     atol: float | None = None,
-    step: float | None = None,
+    step: float | Array | None = None,
     form: str = "auto",
     max_steps: int = 200_000,
     progress: bool | None = None,

@@ -26,7 +26,9 @@ from pathlines.model.base import Model, Snapshot
 from pathlines.model.capability import HasLayers
 
 
-def layers(model: Model, tokens: Any, *, depth: int, step: float = 1.0, record: Recorded = (), every: int = 1) -> Run:
+def layers(
+    model: Model, tokens: Any, *, depth: int, step: float | Array = 1.0, record: Recorded = (), every: int = 1
+) -> Run:
     """Apply ``depth`` layers x ← layer(x, t, η) of step η = ``step``, at depth-times t = ηℓ.
 
     Args:
