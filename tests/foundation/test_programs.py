@@ -116,14 +116,15 @@ def test_systems_that_do_not_count_are_left_alone(monkeypatch, tmp_path):
 
 @counted
 @pytest.mark.slow
-def test_a_thousand_flows_of_different_shapes_in_one_process():
-    """Half an hour. Without forgetting, the compiler ends the process at the 325th."""
+@pytest.mark.parametrize("mask", [None, "causal"], ids=["native", "compiled"])
+def test_a_thousand_flows_of_different_shapes_in_one_process(mask):
+    """A minute in native code, half an hour compiled, where forgetting nothing ends it at the 325th."""
     rng, most = np.random.default_rng(0), int(programs.MOST_MAPS.read_text())
     shapes = [(n, d) for d in range(2, 12) for n in range(2, 102)]
     largest = 0.0
     for n, d in shapes:
         x = rng.standard_normal((n, d))
-        run = pl.flow(pl.SelfAttention(1.0), x / np.linalg.norm(x, axis=1, keepdims=True), times=[0.1])
+        run = pl.flow(pl.SelfAttention(1.0, mask=mask), x / np.linalg.norm(x, axis=1, keepdims=True), times=[0.1])
         assert run.outcome == "completed"
         largest = max(largest, programs.share_of_maps())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
