@@ -45,6 +45,7 @@ MEANT = {
     ("retrieval", "--seed"): {"-1"}, ("retrieval", "--slope"): {"-1"},
     ("run", "--seed"): {"-1"}, ("sweep", "--seed"): {"-1"}, ("sweep", "--record"): {""}, ("sweep", "--times"): {""},
     ("sweep", "--threshold"): {""},
+    ("sweep", "--store"): {"no-such-name", "1,,2", "nan"},
     ("collapse", "--seed"): {"-1"}, ("advise", "--seed"): {"-1"},
     ("synchronise", "--seed"): {"-1"}, ("context", "--seed"): {"-1"},
     ("run", "--record"): {""}, ("bench", "--only"): {""},

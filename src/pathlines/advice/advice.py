@@ -24,7 +24,7 @@ from pathlines.limit.architecture.gradients import Gradients, predict_gradients
 from pathlines.limit.architecture.numbers import Numbers
 from pathlines.limit.architecture.predict import Band, cosine_curve, predict
 from pathlines.limit.architecture.prediction import Prediction
-from pathlines.limit.architecture.start import Tokens, usual_tokens
+from pathlines.limit.architecture.start import Tokens, token_ids, usual_tokens
 from pathlines.limit.architecture.summary import NARROW, simplex_summary
 from pathlines.limit.homogenized.regimes import regime
 
@@ -151,6 +151,7 @@ def advise(
     """
     reading = reading_of(architecture)
     tokens = usual_tokens(reading.architecture) if tokens is None else tokens
+    token_ids(reading.architecture, tokens)
     with one_thread():
         return kept(_advised, reading, tokens, target, what_if, fresh=fresh)
 

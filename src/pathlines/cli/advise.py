@@ -111,12 +111,13 @@ def advise(
         raise ArgumentError(WANTED)
     from pathlines.advice import Target
     from pathlines.advice import advise as advised
-    from pathlines.foundation.errors import positive_integer
+    from pathlines.foundation.errors import finite_number, positive_integer
 
     check_outputs(report, figures=(figure,))
     if at_layer is not None and target_cosine is None:
         raise ArgumentError("Option --at-layer needs --target-cosine.")
     positive_integer("seeds", seeds)
+    finite_number("confidence", confidence, 0.5, 0.999)
 
     def asked(reading: Reading) -> tuple[Any, Advice]:
         architecture = reading.architecture

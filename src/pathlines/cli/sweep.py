@@ -166,8 +166,11 @@ def _beside(made: Any, out: Path, extend: bool, refine: int | None) -> Any:
 
 def _foreseen(made: Any, refine: int | None, force: bool, store: str | None = None) -> Any:
     """What it will cost; refused where that is too much."""
+    from pathlines.foundation.errors import ArgumentError
     from pathlines.sweep.foresight import check_forecast
 
+    if store is not None and not (store.strip() and store.isprintable()):
+        raise ArgumentError(f"Option --store takes a folder or a URL, but is {store!r}.")
     forecast = made.predict(store) if refine is None else made.predict(store).of_runs(refine)
     check_forecast(made.known.title, forecast, force)
     return forecast

@@ -117,5 +117,6 @@ from pathlines.limit.architecture.gradient_laws import sharp_query_gain as sharp
 from pathlines.limit.architecture.summary import simplex_summary as simplex_summary
 from pathlines.limit.architecture.start import start_gram as start_gram
 from pathlines.limit.architecture.branch import stream_of as stream_of
+from pathlines.limit.architecture.start import token_ids as token_ids
 from pathlines.limit.architecture.start import usual_tokens as usual_tokens
 from pathlines.limit.architecture.branch import width_correction as width_correction

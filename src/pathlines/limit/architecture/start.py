@@ -31,7 +31,7 @@ def usual_tokens(architecture: Architecture) -> int:
 
 def start_gram(architecture: Architecture, tokens: Tokens) -> np.ndarray:
     """G for the given token ids, or for that many different tokens (patches)."""
-    ids = _ids(architecture, tokens)
+    ids = token_ids(architecture, tokens)
     a, sigma, n = architecture, architecture.deviations, len(ids)
     word = (ids[:, None] == ids).astype(np.float64) * (a.embedding_scale * sigma.embedding) ** 2
     if a.patch_inputs:
@@ -68,7 +68,8 @@ def normalised(gram: np.ndarray, gain: float = 1.0, epsilon: float = 0.0) -> np.
     return inverse[:, None] * gram * inverse
 
 
-def _ids(architecture: Architecture, tokens: Tokens) -> np.ndarray:
+def token_ids(architecture: Architecture, tokens: Tokens) -> np.ndarray:
+    """Which of n tokens are equal: given ids, checked, or as many different ones as asked for."""
     ids = _checked(architecture, tokens)
     if architecture.positions == "learned" and len(ids) > architecture.context:
         raise ArgumentError(f"There are {len(ids)} tokens, but positions for {architecture.context} (`context`).")
