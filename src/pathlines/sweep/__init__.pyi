@@ -69,6 +69,7 @@ from pathlines.sweep.subject import Subject as Subject
 from pathlines.sweep.tasks import Task as Task
 from pathlines.sweep.points import as_floats as as_floats
 from pathlines.sweep.asymptotics import asymptotics as asymptotics
+from pathlines.sweep.leases import beating as beating
 from pathlines.sweep.request import build as build
 from pathlines.sweep.request import can_draw as can_draw
 from pathlines.sweep.engines import check_engine as check_engine

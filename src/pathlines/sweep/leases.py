@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from filelock import FileLock
@@ -46,16 +47,25 @@ def leased(folder: Path, name: str) -> Iterator[bool]:
     if not _take(folder, path):
         yield False
         return
+    try:
+        with beating(_beat, path):
+            yield True
+    finally:
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
+def beating(beat: Callable[..., None], *given: Any) -> Iterator[None]:
+    """``beat(*given, over)`` in a thread of its own, until the event ``over`` is set at the end of the block."""
     over = threading.Event()
-    heart = threading.Thread(target=_beat, args=(path, over), daemon=True)
+    heart = threading.Thread(target=beat, args=(*given, over), daemon=True)
     heart.start()
     try:
-        yield True
+        yield
     finally:
         over.set()
         heart.join()
-        with suppress(OSError):
-            path.unlink()
 
 
 def clear_abandoned(folder: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from pathlines.foundation.errors import ArgumentError, PathlinesWarning, StoreError
 from pathlines.store.results import SEAL
+from pathlines.sweep.leases import beating
 
 BEAT = 5.0
 """Seconds between heartbeats of a lease: each is a request."""
@@ -150,14 +151,10 @@ def leased_there(store: RemoteStore, name: str) -> Iterator[bool]:
     if store.read(lease) != mark:  # someone else was faster
         yield False
         return
-    over = threading.Event()
-    heart = threading.Thread(target=_beat, args=(store, lease, mark, over), daemon=True)
-    heart.start()
     try:
-        yield True
+        with beating(_beat, store, lease, mark):
+            yield True
     finally:
-        over.set()
-        heart.join()
         store.remove(lease, "")
 
 
